@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What client, enforcer, zygote and keeper say to each other. Plain structs over SOCK_SEQPACKET on one machine and one build;
+ * anything long travels in a memfd ("blob") whose bytes the receiver copies before it looks at them.
+ *
+ * A launch: client --REQUEST--> enforcer --LAUNCH--> zygote, which forks the keeper --HELLO--> enforcer --GO--> keeper --EVENT--> client.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define PROTO_MAGIC 0x436f7264u	/* "Cord" */
+#define PROTO_VERSION 1u
+#define PROTO_BLOB_MAX (8u << 20)	/* argv and environment of 2 MiB each fit */
+#define PROTO_TEXT_MAX 4096u		/* a message's trailing text */
+
+/* ---- client -> enforcer on launch.sock; descriptors: blob, stdin, stdout, stderr ---- */
+enum request_flags {
+	REQUEST_TTY = 1 << 0,		/* --tty: give the command a terminal even when stdio is none */
+	REQUEST_UNATTENDED = 1 << 1,
+	REQUEST_ENTRY = 1 << 2,		/* called by an entry name */
+	REQUEST_SHELL_TEXT = 1 << 3,	/* -c TEXT: argv is {sh, -c, TEXT} */
+	REQUEST_MODE = 1 << 4,		/* mode was asked for */
+};
+
+struct launch_request {
+	uint32_t magic, version;
+	uint32_t flags;
+	uint32_t timeout_ms;		/* 0: none */
+	uint16_t rows, columns;		/* of the client's terminal, 0 when none */
+	uint32_t blob_bytes;
+};
+
+/* The request's blob: NUL-terminated strings, in this order: agent, mode, user, cwd, then argc argv strings, then envc "K=V". */
+struct request_blob {
+	uint32_t argc, envc;
+	/* strings follow */
+};
+
+/* ---- enforcer or keeper -> client, on the same connection ---- */
+enum event_type {
+	EVENT_STARTED = 1,	/* the command's first instruction is about to run */
+	EVENT_EXITED,		/* code: 0…255; signal: number or 0; text: JSON of the last refusal, or empty */
+	EVENT_REFUSED,		/* 126; text: the JSON object */
+	EVENT_FAILED,		/* 125; text: one line */
+};
+
+struct launch_event {
+	uint32_t type;
+	int32_t code;
+	int32_t signal;
+	uint32_t text_bytes;	/* follows, not NUL-terminated */
+};
+
+/* ---- client -> keeper, on the same connection ---- */
+enum client_message_type { CLIENT_SIGNAL = 1, CLIENT_WINDOW };
+struct client_message {
+	uint32_t type;
+	int32_t signal;
+	uint16_t rows, columns;
+};
+
+/* ---- enforcer -> zygote; descriptors: blob (struct spec), client connection, stdin, stdout, stderr, keeper channel ---- */
+struct zygote_launch {
+	uint32_t magic;
+	uint32_t spec_bytes;
+	uint64_t launch_id;
+};
+
+enum spec_flags {
+	SPEC_TTY = 1 << 0,		/* make a pty; tty descriptors among stdio are replaced by it, all three when none is one */
+	SPEC_STDIN_ETX_ONLY = 1 << 1,	/* of what is typed only 0x03 passes */
+	SPEC_NO_NEW_PRIVS = 1 << 2,
+	SPEC_DROP_CAPABILITIES = 1 << 3,
+};
+
+/* What a keeper applies, in the order lockdown.c documents. Offsets count from the start of the blob; strings end with NUL. */
+struct spec {
+	uint32_t magic, version;
+	uint64_t launch_id;
+	uint32_t flags;
+	uint32_t seccomp_flags;		/* for seccomp(SECCOMP_SET_MODE_FILTER) */
+	uint32_t uid, gid;
+	uint32_t nr_groups, groups_offset;	/* uint32_t each */
+	uint32_t umask;
+	uint32_t timeout_ms;
+	uint16_t rows, columns;
+	uint32_t nr_filter, filter_offset;	/* struct sock_filter each; 0: no filter (off without SYS_ADMIN) */
+	uint64_t landlock_handled;		/* 0: no layer */
+	uint32_t landlock_bytes;		/* size of the ruleset attribute this ABI takes */
+	uint32_t nr_landlock, landlock_offset;	/* struct spec_landlock each */
+	uint32_t cwd_offset;
+	uint32_t search_offset;		/* PATH to search for argv[0] when it has no slash */
+	uint32_t argc, argv_offset;	/* argc strings, one after another */
+	uint32_t envc, env_offset;
+};
+
+struct spec_landlock {
+	uint64_t access;
+	uint32_t path_offset;
+	uint32_t reserved;
+};
+
+/* ---- keeper <-> enforcer on the keeper channel ---- */
+enum keeper_message_type {
+	/* keeper -> enforcer */
+	KEEPER_HELLO = 1,	/* pid: the command; descriptors: listener (absent without a filter), in-flight table. Also the answer to PRESENT */
+	KEEPER_FAILED,		/* stage, number (errno): nothing was started */
+	KEEPER_EXITED,		/* status: wait status of the command */
+	KEEPER_STDIN_REFUSED,	/* number: bytes of typed input that did not pass since the last message */
+	KEEPER_EMPTY,		/* no descendant is left; the keeper ends */
+	/* enforcer -> keeper */
+	KEEPER_GO = 64,
+	KEEPER_NOTICE,		/* text: JSON of the latest refusal in this launch */
+	KEEPER_KILL,		/* kill the whole tree; signal 0 means SIGKILL with the freeze sweep */
+	KEEPER_PRESENT,		/* a new enforcer asks: send HELLO again, with status when the command ended already */
+};
+
+enum keeper_stage { STAGE_SPEC = 1, STAGE_PTY, STAGE_FORK, STAGE_LANDLOCK, STAGE_IDS, STAGE_CWD, STAGE_STDIO, STAGE_FILTER, STAGE_EXEC };
+
+struct keeper_message {
+	uint32_t type;
+	int32_t pid;		/* HELLO: the command; */
+	int32_t keeper_pid;
+	int32_t status;
+	int32_t stage;
+	int64_t number;
+	uint64_t launch_id;
+	uint32_t text_bytes;
+	uint32_t flags;
+};
+
+/*
+ * The in-flight table of a launch: shared memory made by the keeper, written by whichever enforcer holds the listener. RECV writes straight
+ * into request, so that a call survives its receiver.
+ */
+#define TABLE_SLOTS 64
+#define TABLE_REQUEST_BYTES 128
+
+enum slot_stage { SLOT_FREE = 0, SLOT_RECEIVED, SLOT_JUDGED, SLOT_ACTING, SLOT_ACTED };
+
+struct table_slot {
+	uint32_t stage;		/* enum slot_stage, stored with release order */
+	int32_t error_number;	/* SLOT_ACTED: the answer */
+	int64_t value;
+	uint8_t request[TABLE_REQUEST_BYTES] __attribute__((aligned(8)));	/* struct seccomp_notif */
+};
+
+struct inflight_table {
+	uint32_t magic;
+	uint32_t exec_error;	/* written by the child before _exit when no exec succeeded: errno */
+	uint32_t exec_done;	/* reserved for the child: how many names it tried */
+	uint32_t reserved;
+	struct table_slot slots[TABLE_SLOTS];
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which system calls reach the enforcer, and the BPF program that says so.
+ *
+ * One table drives both the program (built with libseccomp) and the enforcer's dispatch. Every switch in the BPF on an argument the
+ * kernel takes as int compares its low 32 bits only; pointers and longs are compared in both halves.
+ */
+#pragma once
+
+#include "supervisor/base/err.h"
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum call_class {
+	CALL_ALLOWED,		/* not notified */
+	CALL_EXEC,		/* execve, execveat */
+	CALL_OPEN,		/* open, openat, creat with write, create or truncate flags; openat2 always (its flags are in memory) */
+	CALL_CONNECT,
+	CALL_REFUSED,		/* notified, answered with error_number, recorded: registers alone decided */
+};
+
+struct call_rule {
+	int nr;
+	const char *name;
+	enum call_class class;
+	int error_number;	/* CALL_REFUSED */
+	const char *why;	/* CALL_REFUSED: one sentence for the record */
+};
+
+struct filter_program {
+	struct sock_filter *code;	/* owned, malloc */
+	unsigned len;			/* instructions */
+};
+
+/*
+ * off: the program for mode off: execs, write-opens and connects are notified to be recorded, nothing is refused beyond what would reach Cordon.
+ * Foreign ABIs (i386, x32) are killed (safe modes and off alike). clone3 is ENOSYS without notification. Returns 0 or -errno.
+ */
+int filter_build(bool off, struct filter_program *ret_program, struct err *ret_error);
+void filter_free(struct filter_program *program);
+
+/* The rule a notified call came by. Never NULL: a number not in the table yields a CALL_REFUSED rule with EPERM. */
+const struct call_rule *filter_rule(int nr);

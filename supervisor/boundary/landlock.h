@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Landlock rules of a launch, as the list a keeper applies. Pure: opens nothing.
+ *
+ * Read roots for strict, everything readable otherwise; write roots get every right; devices get read, write and ioctl.
+ */
+#pragma once
+
+#include "supervisor/judge/judge.h"
+
+#include <stdint.h>
+
+struct landlock_rule {
+	const char *path;	/* borrowed, absolute in the agents' mount namespace */
+	uint64_t access;	/* LANDLOCK_ACCESS_FS_* */
+};
+
+/* Everything this kernel's ABI can handle (base/sys.h has the constants), REFER always among it. abi from landlock_create_ruleset(VERSION). */
+uint64_t landlock_handled(int abi);
+
+/* Fills at most rules_max. Returns the number of rules, or -E2BIG. */
+int landlock_plan(const struct policy *policy, const struct judge_subject *subject, int abi, struct landlock_rule *ret_rules, unsigned rules_max);

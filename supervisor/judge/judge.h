@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PURE: (policy, who, action) -> decision. No file, clock, process or network is touched; callers resolve first.
+ *
+ * The one decision path: launches, notified calls, `cordon check` and replay all call judge(). Any thread; no allocation.
+ */
+#pragma once
+
+#include "supervisor/policy/policy.h"
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
+
+struct judge_subject {		/* who asks */
+	enum mode mode;
+	bool unreviewed_allow;
+	const char *home;	/* of the launch user; "~" in paths.json */
+	const char *const *write_roots;	/* NULL-terminated, absolute: the launch's roots for writing (with grants) */
+	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
+};
+
+struct action {
+	enum action_kind kind;
+	/* ACTION_EXEC. Strings are NUL-terminated and may hold any other byte. */
+	const char *const *argv;	/* NULL-terminated; argv[0] may be absent (argc 0) */
+	const char *program;		/* canonical absolute path of what will be executed, or NULL when only argv is known (check) */
+	const char *interpreter;	/* canonical path of a script's interpreter, or NULL */
+	bool shell_text;		/* check exec: argv is one command text, not split */
+	const char *const *environment;	/* the envp of the exec, or NULL */
+	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
+	const char *path;
+	bool unresolved;
+	const char *cwd;		/* absolute; for unresolved paths */
+	/* ACTION_CONNECT */
+	const struct sockaddr *address;
+	socklen_t address_bytes;
+	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */
+	bool agent_listens;		/* loopback: the listener there belongs to an agent */
+	/* ACTION_ENVIRONMENT: name, or NAME=value */
+	const char *text;
+	/* ACTION_STDIN: bytes typed */
+	const char *typed;
+	size_t typed_bytes;
+	/* ACTION_CALL: a system call that registers alone decide: its name */
+	const char *call;
+};
+
+struct decision {
+	enum verdict verdict;
+	bool unreviewed;		/* was review, passed because nobody reviews */
+	const char *tag;		/* NULL for allow */
+	const char *rule;		/* id, never NULL */
+	struct origin origin;		/* file "" for rules that stand in code */
+	char reason[256];		/* one sentence, ASCII, agent bytes escaped */
+	const char *hint;		/* or NULL */
+	unsigned effects;		/* enum effect bits, ACTION_EXEC */
+};
+
+/* Always fills ret_decision; what it does not understand is a deny with tag invalid_request or incomplete_evidence. */
+void judge(const struct policy *policy, const struct judge_subject *subject, const struct action *action, struct decision *ret_decision);
+
+/*
+ * The mode a launch gets: asked is what the client asked (tightens only; looser than container is -EPERM), unattended applies
+ * the correction and the ceiling; explicit_off says the host wrote off itself. Returns 0 or -EPERM with ret_error.
+ */
+int judge_launch_mode(const struct policy *policy, enum mode container, const enum mode *asked, bool unattended, bool explicit_off,
+		      enum mode *ret_mode, struct err *ret_error);
+
+/*
+ * The environment a launch begins with. image: PID 1's own; asked: the client's; added: Cordon's (proxy, trust), wins. Values
+ * for HOME USER LOGNAME SHELL come from user_* . The entry folder is taken out of PATH. Fills ret_environment (malloc'ed array of
+ * malloc'ed strings, NULL-terminated; caller frees both) when the decision allows. Names that load code and are not the image's
+ * own value: deny, tag environment. Returns 0 or -ENOMEM.
+ */
+struct launch_user_facts { const char *name, *home, *shell; };
+int judge_launch_environment(const struct policy *policy, enum mode mode, const struct launch_user_facts *user,
+			     const char *const *image, const char *const *asked, const char *const *added, const char *entry_folder,
+			     struct decision *ret_decision, char ***ret_environment);

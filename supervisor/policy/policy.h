@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy folder as one immutable structure: facts about commands, environment names, paths, networks and services, and what
+ * each mode thinks of each effect.
+ *
+ * policy_load() is all or nothing. Strings are owned by the policy and live as long as it. Nothing here decides: see judge/.
+ */
+#pragma once
+
+#include "supervisor/base/err.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Least to most restrictive: the order is the lattice. */
+enum mode { MODE_OFF, MODE_GUARDED, MODE_OBSERVE, MODE_READONLY, MODE_COUNT };
+enum verdict { VERDICT_ALLOW, VERDICT_REVIEW, VERDICT_DENY };
+enum root_style { ROOTS_STRICT, ROOTS_STANDARD, ROOTS_OPEN };
+enum audit_allowed { AUDIT_ALLOWED_NONE, AUDIT_ALLOWED_DECISIONS, AUDIT_ALLOWED_ALL };
+
+/* Accepts the aliases (unrestricted, yolo). Returns 0, or -EINVAL; retired names (workspace, developer, …) fill ret_error with the new one. */
+int mode_parse(const char *text, enum mode *ret_mode, struct err *ret_error);
+const char *mode_name(enum mode mode);
+
+struct origin {			/* where a rule stands, for records: file relative to the policy folder */
+	const char *file;
+	unsigned line;
+};
+
+struct strings {
+	const char **items;	/* NULL-terminated as well */
+	size_t nr;
+};
+
+/* What a program does: a bit each. Data in commands/ names them, data in modes/ judges them. */
+enum effect {
+	EFFECT_READ = 1 << 0,		/* reads files or state, prints */
+	EFFECT_WRITE = 1 << 1,		/* creates or changes files */
+	EFFECT_DELETE = 1 << 2,		/* removes or destroys data */
+	EFFECT_NETWORK = 1 << 3,	/* talks to a network */
+	EFFECT_NETWORK_MUTATE = 1 << 4,	/* sends a mutating request */
+	EFFECT_RUN = 1 << 5,		/* runs another program named in its arguments */
+	EFFECT_CODE = 1 << 6,		/* evaluates code */
+	EFFECT_WRAP = 1 << 7,		/* an opaque wrapper (sudo, timeout, xargs, ld.so) */
+	EFFECT_ELEVATE = 1 << 8,
+	EFFECT_POWER = 1 << 9,		/* shutdown, reboot */
+	EFFECT_DEVICE = 1 << 10,	/* formats or overwrites devices */
+	EFFECT_PERMISSION = 1 << 11,	/* chmod, chown */
+	EFFECT_SIGNAL = 1 << 12,
+	EFFECT_SHELL = 1 << 13,		/* is a shell: its text is judged by what it does */
+	EFFECT_UNKNOWN = 1 << 14,	/* no knowledge of this command */
+};
+#define EFFECT_COUNT 15
+const char *effect_name(enum effect effect);
+
+struct command {		/* commands/*.json */
+	struct strings names;	/* base names; a trailing '*' is a prefix */
+	unsigned effects;	/* of the command as such, enum effect bits */
+	struct origin origin;
+};
+
+struct mode_rule {		/* modes/NAME.json: first match wins */
+	const char *id;
+	unsigned effects;	/* matches when any of these is present; 0: matches everything */
+	enum verdict verdict;
+	const char *tag, *reason, *hint;	/* hint may be NULL */
+	struct origin origin;
+};
+
+struct network_range {		/* network.json */
+	struct in6_addr address;	/* IPv4 as ::ffff:a.b.c.d */
+	unsigned prefix_bits;		/* of 128 */
+	const char *id, *reason;
+	bool always;			/* also with a scope: metadata */
+	struct origin origin;
+};
+
+struct network_port {		/* an address and port that is always reachable, for example the proxy */
+	struct in6_addr address;
+	uint16_t port;
+	struct origin origin;
+};
+
+enum env_mode { ENV_SELECTED, ENV_ALL };
+
+struct environment {		/* environment.json */
+	enum env_mode mode;
+	bool image_pass;
+	struct strings baseline, allow, deny;
+	struct strings code_names;	/* names (or prefixes with '*') that change which code is loaded */
+	struct origin origin;
+};
+
+struct paths {			/* paths.json; "~" stands for the launch user's home until policy_home_paths() */
+	const char *project;		/* /workspace */
+	enum root_style roots;
+	bool confine_writes, block_internal_http;
+	struct strings write;		/* writable trees */
+	struct strings allowed_roots, blocked_roots;
+	struct strings protected_names;	/* refused for reading and writing in every mode; masked in the agents' mounts */
+	struct strings hidden;		/* Cordon's own and sockets: masked */
+	struct strings devices;		/* trees with device nodes that stay usable (/dev) */
+	struct strings sensitive;	/* name fragments refused in readonly (and, for secrets, guarded) */
+	struct origin origin;
+};
+
+enum probe_kind { PROBE_NONE, PROBE_TCP, PROBE_HTTP, PROBE_PROXY_CA };
+
+struct service {		/* services/NAME.json */
+	const char *name;
+	struct strings command;		/* {CA} {PORT} {HOME} replaced by init */
+	const char *user;
+	struct strings environment;	/* K=V */
+	enum probe_kind probe;
+	const char *probe_url;		/* PROBE_HTTP */
+	uint16_t port;			/* PROBE_TCP and the proxies */
+	unsigned ready_ms;		/* wall-clock deadline */
+	bool proxy;			/* is the interception proxy: launches wait for it and use it */
+	bool enabled;
+	struct origin origin;
+};
+
+struct policy {
+	const char *dir;
+	char sha256[65];		/* over every file's name and bytes, sorted by name */
+	enum mode mode;			/* default of the container */
+	enum mode max_unattended;
+	bool unreviewed_allow;
+	bool wrappers_follow;
+	const char *launch_user;	/* name or number */
+	struct strings require;		/* layers that safety modes need: notify landlock mounts ptrace … */
+	enum audit_allowed audit_allowed;
+	struct paths paths;
+	struct environment environment;
+	struct command *commands; size_t nr_commands;
+	struct mode_rule *rules[MODE_COUNT]; size_t nr_rules[MODE_COUNT];
+	struct network_range *ranges; size_t nr_ranges;
+	struct network_port *ports; size_t nr_ports;
+	struct service *services; size_t nr_services;
+	struct strings entry_names;	/* transports/: programs a host calls by name */
+};
+
+/* Returns 0, or -errno with ret_error naming file, line, column and key path of the first fault. */
+int policy_load(const char *dir, struct policy **ret_policy, struct err *ret_error);
+void policy_free(struct policy *policy);
