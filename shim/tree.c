@@ -67,24 +67,22 @@ static int add_member(struct census *c, pid_t pid)
 	return 0;
 }
 
-static void mark_descendants(struct census *c)
+static int compare_pid(const void *a, const void *b)
 {
-	pid_t self = getpid();
-	bool grew = true;
+	return ((const struct member *)a)->pid - ((const struct member *)b)->pid;
+}
 
-	while (grew) {
-		grew = false;
-		for (size_t i = 0; i < c->nr; i++) {
-			if (c->members[i].ours)
-				continue;
-			bool child = c->members[i].parent == self;
+/* Whether the chain of parents leads to us. /proc lists pids in ascending order, so the census is sorted as it stands. */
+static bool descends(const struct census *c, const struct member *m, pid_t self)
+{
+	for (int hops = 0; m && hops < 4096; hops++) {
+		struct member key = { .pid = m->parent };
 
-			for (size_t k = 0; !child && k < c->nr; k++)
-				child = c->members[k].ours && c->members[k].pid == c->members[i].parent;
-			c->members[i].ours = child;
-			grew |= child;
-		}
+		if (m->parent == self)
+			return true;
+		m = bsearch(&key, c->members, c->nr, sizeof(key), compare_pid);
 	}
+	return false;
 }
 
 static void take_census(struct census *c)
@@ -99,7 +97,8 @@ static void take_census(struct census *c)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && add_member(c, atoi(entry->d_name)) < 0)
 			break;
 	closedir(proc);
-	mark_descendants(c);
+	for (size_t i = 0; i < c->nr; i++)
+		c->members[i].ours = descends(c, &c->members[i], getpid());
 }
 
 static void signal_member(const struct member *m, int signal_number)
