@@ -37,8 +37,9 @@ struct keeper {
 	uint64_t launch_id;
 	const struct spec *spec;	/* points into blob */
 	char *blob;
+	uint32_t blob_bytes;
 	int client, channel;		/* client is -1 once it has been told the end */
-	int listener, table_fd;
+	int listener, table_fd, spec_fd;
 	int report, go;			/* to the child while it starts; -1 afterwards */
 	int timer;			/* --timeout; -1 none */
 	struct inflight_table *table;
@@ -81,10 +82,10 @@ static void tell_enforcer(struct keeper *k, struct keeper_message message, const
 
 static void say_hello(struct keeper *k)
 {
-	int fds[2] = { k->table_fd, k->listener };
-	struct keeper_message hello = { .type = KEEPER_HELLO, .status = k->status, .flags = k->ended };
+	int fds[3] = { k->spec_fd, k->table_fd, k->listener };
+	struct keeper_message hello = { .type = KEEPER_HELLO, .status = k->status, .flags = k->ended, .number = k->blob_bytes };
 
-	tell_enforcer(k, hello, fds, k->listener >= 0 ? 2 : 1);
+	tell_enforcer(k, hello, fds, k->listener >= 0 ? 3 : 2);
 }
 
 static const char *const stage_names[] = {
@@ -127,7 +128,8 @@ static bool spec_is_sound(const struct spec *s, size_t bytes)
 	const struct { uint64_t offset, len; } parts[] = {
 		{ s->groups_offset, s->nr_groups * 4ULL }, { s->filter_offset, s->nr_filter * 8ULL },
 		{ s->landlock_offset, s->nr_landlock * (uint64_t)sizeof(struct spec_landlock) }, { s->cwd_offset, 1 },
-		{ s->search_offset, 1 }, { s->argv_offset, s->argc }, { s->env_offset, s->envc },
+		{ s->search_offset, 1 }, { s->argv_offset, s->argc }, { s->env_offset, s->envc }, { s->agent_offset, 1 },
+		{ s->user_offset, 1 }, { s->home_offset, 1 }, { s->roots_offset, s->nr_roots },
 	};
 
 	if (s->magic != PROTO_MAGIC || s->version != PROTO_VERSION || s->argc == 0)
@@ -148,6 +150,7 @@ static int read_spec(struct keeper *k, int fd, uint32_t bytes)
 	if (pread(fd, k->blob, bytes, 0) != (ssize_t)bytes)
 		return -EIO;
 	k->blob[bytes] = 0;
+	k->blob_bytes = bytes;
 	k->spec = (const struct spec *)(void *)k->blob;
 	return spec_is_sound(k->spec, bytes) ? 0 : -EINVAL;
 }
@@ -450,7 +453,7 @@ int keeper_main(const struct zygote_launch *launch, const int fds[static KEEPER_
 	if (!k)
 		return 1;
 	*k = (struct keeper){ .launch_id = launch->launch_id, .client = fds[KEEPER_FD_CLIENT], .channel = fds[KEEPER_FD_CHANNEL],
-			      .listener = -1, .table_fd = -1, .report = -1, .go = -1, .timer = -1 };
+			      .spec_fd = fds[KEEPER_FD_SPEC], .listener = -1, .table_fd = -1, .report = -1, .go = -1, .timer = -1 };
 	relay_init(&k->relay);
 	prctl(PR_SET_NAME, "cordon-keeper", 0, 0, 0);
 	signals = make_signals();
@@ -463,7 +466,6 @@ int keeper_main(const struct zygote_launch *launch, const int fds[static KEEPER_
 	}
 	for (int i = KEEPER_FD_STDIN; i <= KEEPER_FD_STDERR; i++)
 		close(fds[i]);
-	close(fds[KEEPER_FD_SPEC]);
 	if (r == 0)
 		r = start_child(k, &stage);
 	if (r == 0)
