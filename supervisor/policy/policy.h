@@ -55,7 +55,7 @@ enum effect {
 #define EFFECT_COUNT 15
 const char *effect_name(enum effect effect);
 
-struct command {		/* commands/*.json */
+struct command {		/* commands/NAME.json */
 	struct strings names;	/* base names; a trailing '*' is a prefix */
 	unsigned effects;	/* of the command as such, enum effect bits */
 	struct origin origin;
