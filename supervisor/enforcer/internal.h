@@ -60,7 +60,7 @@ bool zygote_ended(struct enforcer *e, pid_t pid);
 
 /* ---- launches.c ---- */
 
-enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED };
+enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED, LAUNCH_FAILED };
 
 struct launch {
 	struct launch *next;
