@@ -2,9 +2,10 @@
 /*
  * Writes JSON into a buf, one value after another, with commas kept by the writer.
  *
- * Output is pure ASCII on one line. Text that is valid UTF-8 without C0, DEL, bidirectional controls, U+2028/9 comes out
- * readable (non-ASCII as \\u escapes). Bytes from an agent: json_bytes() percent-escapes what is not such text ("%" itself
- * becomes "%25" then) so that any byte string stays visible and valid; see audit documentation in docs/.
+ * Output is pure ASCII on one line. json_text() is for our own words: other than printable ASCII comes out as \u escapes, bytes that
+ * are no UTF-8 as U+FFFD. json_bytes() is for bytes an agent may have chosen: characters of text_is_plain() come out readable
+ * (non-ASCII as \u escapes), everything else and "%" itself as %XX per byte, so that percent-decoding the string always gives
+ * back exactly the bytes.
  */
 #pragma once
 

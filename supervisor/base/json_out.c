@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON writer and the one escaper. Pure; the buf belongs to the caller. */
+#include "supervisor/base/json_out.h"
+#include "supervisor/base/text.h"
+
+#include <inttypes.h>
+
+static void put_point(struct buf *b, uint32_t point)
+{
+	if (point == '"' || point == '\\') {
+		buf_char(b, '\\');
+		buf_char(b, (char)point);
+	} else if (point >= 0x20 && point < 0x7f) {
+		buf_char(b, (char)point);
+	} else if (point < 0x10000) {
+		buf_format(b, "\\u%04" PRIx32, point);
+	} else {
+		point -= 0x10000;
+		buf_format(b, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd800 + (point >> 10), 0xdc00 + (point & 0x3ff));
+	}
+}
+
+/* Our own text: whatever is wrong in it is a slip of ours or of a policy's author, shown as U+FFFD. */
+static void put_text(struct buf *b, struct bytes rest)
+{
+	while (rest.len) {
+		uint32_t point = 0xfffd;
+		unsigned len = text_decode(rest, &point);
+
+		put_point(b, point);
+		rest.data += len ? len : 1;
+		rest.len -= len ? len : 1;
+	}
+}
+
+/* An agent's bytes: percent-decoding what stands here gives exactly them, whatever they were. That is why "%" is escaped too. */
+static void put_bytes(struct buf *b, struct bytes rest)
+{
+	while (rest.len) {
+		uint32_t point = 0;
+		unsigned len = text_decode(rest, &point);
+
+		if (len && point != '%' && text_is_plain(point)) {
+			put_point(b, point);
+		} else {
+			if (!len)
+				len = 1;
+			for (unsigned i = 0; i < len; i++)
+				buf_format(b, "%%%02X", (unsigned char)rest.data[i]);
+		}
+		rest.data += len;
+		rest.len -= len;
+	}
+}
+
+/* The comma before a value, and its key. */
+static void lead_in(struct json_out *j, const char *key)
+{
+	if (j->comma)
+		buf_char(j->buf, ',');
+	j->comma = true;
+	if (!key)
+		return;
+	buf_char(j->buf, '"');
+	put_text(j->buf, bytes_of(key));
+	buf_text(j->buf, "\":");
+}
+
+static void open_with(struct json_out *j, const char *key, char bracket)
+{
+	lead_in(j, key);
+	buf_char(j->buf, bracket);
+	j->comma = false;
+}
+
+static void close_with(struct json_out *j, char bracket)
+{
+	buf_char(j->buf, bracket);
+	j->comma = true;
+}
+
+void json_object_begin(struct json_out *j, const char *key)
+{
+	open_with(j, key, '{');
+}
+
+void json_object_end(struct json_out *j)
+{
+	close_with(j, '}');
+}
+
+void json_array_begin(struct json_out *j, const char *key)
+{
+	open_with(j, key, '[');
+}
+
+void json_array_end(struct json_out *j)
+{
+	close_with(j, ']');
+}
+
+void json_text(struct json_out *j, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	lead_in(j, key);
+	buf_char(j->buf, '"');
+	put_text(j->buf, bytes_of(text));
+	buf_char(j->buf, '"');
+}
+
+void json_bytes(struct json_out *j, const char *key, struct bytes value)
+{
+	lead_in(j, key);
+	buf_char(j->buf, '"');
+	put_bytes(j->buf, value);
+	buf_char(j->buf, '"');
+}
+
+void json_int(struct json_out *j, const char *key, int64_t value)
+{
+	lead_in(j, key);
+	buf_format(j->buf, "%" PRId64, value);
+}
+
+void json_uint(struct json_out *j, const char *key, uint64_t value)
+{
+	lead_in(j, key);
+	buf_format(j->buf, "%" PRIu64, value);
+}
+
+void json_bool(struct json_out *j, const char *key, bool value)
+{
+	lead_in(j, key);
+	buf_text(j->buf, value ? "true" : "false");
+}
+
+void json_raw(struct json_out *j, const char *key, const char *fragment)
+{
+	lead_in(j, key);
+	buf_text(j->buf, fragment);
+}
