@@ -46,7 +46,7 @@ bool names_match(const struct names *names, const char *name, size_t len);
 
 /* What a program does: a bit each. Data in commands/ names them, data in modes/ judges them. */
 enum effect {
-	EFFECT_READ = 1 << 0,		/* reads files or state, prints */
+	EFFECT_READ = 1 << 0,		/* reads files it is told to, prints */
 	EFFECT_WRITE = 1 << 1,		/* creates or changes files */
 	EFFECT_DELETE = 1 << 2,		/* removes or destroys data */
 	EFFECT_NETWORK = 1 << 3,	/* talks to a network */
@@ -62,8 +62,9 @@ enum effect {
 	EFFECT_SHELL = 1 << 13,		/* is a shell: its text is judged by what it does */
 	EFFECT_UNKNOWN = 1 << 14,	/* no knowledge of this command, or of an option it was given */
 	EFFECT_HIDE = 1 << 15,		/* runs a program the kernel does not see as an exec (ld.so PROG, busybox APPLET) */
+	EFFECT_STATE = 1 << 16,		/* reports the state of the system or of other processes */
 };
-#define EFFECT_COUNT 16
+#define EFFECT_COUNT 17
 const char *effect_name(enum effect effect);
 
 struct command_option {
@@ -73,7 +74,7 @@ struct command_option {
 	unsigned effects;	/* added to the command's */
 };
 
-struct command {		/* commands/*.json */
+struct command {		/* in commands/ */
 	struct strings names;	/* base names; a trailing '*' is a prefix */
 	unsigned effects;	/* of the command as such, enum effect bits */
 	bool multicall;		/* one binary, many programs: argv[0] says which; effects are of a call under its own name */
@@ -179,7 +180,8 @@ struct policy {
 	struct network_port *ports; size_t nr_ports;
 	struct service *services; size_t nr_services;
 	struct strings entry_names;	/* transports/: programs a host calls by name */
-	void *memory;			/* private */
+	struct strings files;		/* every file read, relative, sorted */
+	void *memory;			/* private: owns every string and array */
 };
 
 /* Returns 0, or -errno with ret_error naming file, line, column and key path of the first fault. */
@@ -188,7 +190,3 @@ void policy_free(struct policy *policy);
 
 /* What the policy knows of a program by its base name: the exact name, else the longest prefix, else NULL. */
 const struct command *policy_command(const struct policy *policy, const char *base_name);
-
-/* Called with each file as it was read and accepted (validate's progress); NULL for none. */
-typedef void policy_file_seen(void *context, const char *file);
-int policy_load_verbose(const char *dir, policy_file_seen *seen, void *context, struct policy **ret_policy, struct err *ret_error);
