@@ -7,6 +7,7 @@
 #pragma once
 
 #include "supervisor/base/err.h"
+#include "supervisor/base/user.h"
 #include "supervisor/control/init_channel.h"
 #include "supervisor/init/init.h"
 
@@ -53,27 +54,12 @@ int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int fd);
 int kept_drop(struct kept_table *table, uint32_t kind, uint64_t id);
 void kept_free(struct kept_table *table);
 
-/* ---- user.c: who a service runs as ---- */
-
-struct identity {
-	uid_t uid;
-	gid_t gid;
-	gid_t groups[64];
-	unsigned nr_groups;
-	char name[64], home[256];
-};
-
-/* user: a name or a number, looked up in ETC_DIR/passwd and group without NSS. Returns 0, -ENOENT or -errno, with ret_error. */
-int identity_find(const char *etc_dir, const char *user, struct identity *ret_identity, struct err *ret_error);
-/* Becomes identity for good (groups, gid, uid). Called in a child. Returns 0 or -errno. */
-int identity_assume(const struct identity *identity);
-
 /* ---- spawn.c: children ---- */
 
 struct spawn {
 	const char *program;			/* NULL: argv[0], searched in the PATH of envp */
 	char *const *argv, *const *envp;
-	const struct identity *identity;	/* NULL: as PID 1 */
+	const struct user_identity *identity;	/* NULL: as PID 1 */
 	int in_fd, out_fd, error_fd;		/* -1: /dev/null */
 	int channel_fd;				/* becomes INIT_CHANNEL_FD; -1: none */
 	bool foreground;			/* the container's command: in the foreground of stdin's terminal, if it is one */
@@ -129,7 +115,7 @@ struct trust_report {		/* shared memory: the helper writes, PID 1 reads after it
 struct trust_job {
 	const struct init_settings *settings;
 	const char *short_id;
-	struct identity owner;		/* the proxy: may read the key */
+	struct user_identity owner;		/* the proxy: may read the key */
 	uint16_t port;
 	struct trust_report *report;
 };
@@ -157,7 +143,7 @@ int trust_file_block(const char *path, const char *content, struct err *ret_erro
 /* What path holds without our block. Returns 0 or -errno. */
 int trust_file_without_block(const char *path, struct buf *ret_content);
 /* Writes path whole by rename. owner NULL: ours. */
-int trust_file_write(const char *path, const void *data, size_t len, mode_t mode, const struct identity *owner, struct err *ret_error);
+int trust_file_write(const char *path, const void *data, size_t len, mode_t mode, const struct user_identity *owner, struct err *ret_error);
 
 /* ---- PID 1's own state ---- */
 

@@ -179,7 +179,7 @@ static void tail_text(const struct service_run *s, char *ret_text, size_t text_b
 /* ---- start ---- */
 
 static const char *value_of(const struct init *init, const char *name, size_t len, const struct service_run *s,
-			    const struct identity *identity, char ret_port[static 8])
+			    const struct user_identity *identity, char ret_port[static 8])
 {
 	static char bundle[PATH_MAX];
 
@@ -199,7 +199,7 @@ static const char *value_of(const struct init *init, const char *name, size_t le
 }
 
 /* {CA} {PORT} {HOME} {BUNDLE} become values; other braces stay as they are. Owned by the caller. */
-static char *expand(const struct init *init, const char *word, const struct service_run *s, const struct identity *identity)
+static char *expand(const struct init *init, const char *word, const struct service_run *s, const struct user_identity *identity)
 {
 	struct buf out = { 0 };
 
@@ -233,7 +233,7 @@ static void words_free(char **words)
 }
 
 static char **expand_all(const struct init *init, const struct strings *words, size_t room, const struct service_run *s,
-			 const struct identity *identity)
+			 const struct user_identity *identity)
 {
 	char **out = calloc(words->nr + room + 1, sizeof(*out));
 
@@ -248,7 +248,7 @@ static char **expand_all(const struct init *init, const struct strings *words, s
 }
 
 /* A clean environment: nothing of the host's reaches a service unless its file says so. */
-static char **environment_of(const struct init *init, const struct service_run *s, const struct identity *identity)
+static char **environment_of(const struct init *init, const struct service_run *s, const struct user_identity *identity)
 {
 	const char *const own[][2] = {
 		{ "HOME", identity->home },
@@ -273,15 +273,15 @@ static char **environment_of(const struct init *init, const struct service_run *
 }
 
 /* Without root there is only one user to be. */
-static int find_user(const struct init *init, const struct service_run *s, struct identity *ret_identity, struct err *ret_error)
+static int find_user(const struct init *init, const struct service_run *s, struct user_identity *ret_identity, struct err *ret_error)
 {
 	char number[16];
-	int r = identity_find(init->settings->etc_dir, s->policy->user, ret_identity, ret_error);
+	int r = user_find(init->settings->etc_dir, s->policy->user, ret_identity, ret_error);
 
 	if (geteuid() == 0 || (r == 0 && ret_identity->uid == geteuid()))
 		return r;
 	snprintf(number, sizeof(number), "%u", geteuid());
-	return identity_find(init->settings->etc_dir, number, ret_identity, ret_error);
+	return user_find(init->settings->etc_dir, number, ret_identity, ret_error);
 }
 
 static int open_output(struct init *init, struct service_run *s, int *ret_write_end)
@@ -307,7 +307,7 @@ static int open_output(struct init *init, struct service_run *s, int *ret_write_
 	return 0;
 }
 
-static int start_prober(struct init *init, struct service_run *s, const struct identity *identity)
+static int start_prober(struct init *init, struct service_run *s, const struct user_identity *identity)
 {
 	static char ca_file[PATH_MAX];
 	struct probe probe = {
@@ -329,7 +329,7 @@ static int start_prober(struct init *init, struct service_run *s, const struct i
 	return 0;
 }
 
-static int start_process(struct init *init, struct service_run *s, const struct identity *identity, struct err *ret_error)
+static int start_process(struct init *init, struct service_run *s, const struct user_identity *identity, struct err *ret_error)
 {
 	_cleanup_close_ int write_end = -1;
 	struct spawn spawn = { .identity = identity, .in_fd = -1, .channel_fd = -1, .no_new_privs = true };
@@ -366,7 +366,7 @@ static void become_ready(struct init *init, struct service_run *s)
 
 void service_start(struct init *init, struct service_run *s)
 {
-	struct identity identity;
+	struct user_identity identity;
 	struct err e = { 0 };
 	int r;
 

@@ -76,7 +76,7 @@ static void begin_child(const struct spawn *s, pid_t parent)
 		setsid();
 	prepare_undo();
 	if (s->identity) {
-		r = identity_assume(s->identity);
+		r = user_assume(s->identity);
 		if (r < 0)
 			give_up("cannot become the service's user", -r);
 	}

@@ -58,7 +58,7 @@ int trust_file_without_block(const char *path, struct buf *ret_content)
 	return ret_content->failed ? -ENOMEM : 0;
 }
 
-static int write_new(const char *path, const void *data, size_t len, mode_t mode, const struct identity *owner)
+static int write_new(const char *path, const void *data, size_t len, mode_t mode, const struct user_identity *owner)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r;
@@ -73,7 +73,7 @@ static int write_new(const char *path, const void *data, size_t len, mode_t mode
 	return r;
 }
 
-int trust_file_write(const char *path, const void *data, size_t len, mode_t mode, const struct identity *owner, struct err *ret_error)
+int trust_file_write(const char *path, const void *data, size_t len, mode_t mode, const struct user_identity *owner, struct err *ret_error)
 {
 	char temporary[PATH_MAX];
 	int r;

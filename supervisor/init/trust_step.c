@@ -51,8 +51,8 @@ void trust_start(struct init *init)
 	}
 	job.port = proxy->policy->port;
 	if (geteuid() != 0) {
-		job.owner = (struct identity){ .uid = geteuid(), .gid = getegid() };
-	} else if (identity_find(init->settings->etc_dir, proxy->policy->user, &job.owner, &e) < 0) {
+		job.owner = (struct user_identity){ .uid = geteuid(), .gid = getegid() };
+	} else if (user_find(init->settings->etc_dir, proxy->policy->user, &job.owner, &e) < 0) {
 		init_fail(init, INIT_EXIT_PROXY, "proxy %s: %s", proxy->policy->name, e.text);
 		return;
 	}
@@ -69,11 +69,11 @@ static void start_browser_helper(struct init *init)
 {
 	struct spawn spawn = { .in_fd = -1, .out_fd = -1, .error_fd = -1, .channel_fd = -1, .no_new_privs = true };
 	struct trust_browser_job job = { .trust_dir = trust_dir(init) };
-	struct identity user;
+	struct user_identity user;
 	pid_t pid;
 
 	if (access("/usr/bin/certutil", X_OK) < 0 || !init->settings->policy->launch_user ||
-	    identity_find(init->settings->etc_dir, init->settings->policy->launch_user, &user, NULL) < 0)
+	    user_find(init->settings->etc_dir, init->settings->policy->launch_user, &user, NULL) < 0)
 		return;
 	if (geteuid() == 0)
 		spawn.identity = &user;

@@ -4,11 +4,13 @@
  *
  * getpwnam() would load NSS modules into PID 1 and may ask a network; fgetpwent() only reads the file.
  */
-#include "supervisor/init/internal.h"
+#include "supervisor/base/user.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +35,7 @@ static FILE *open_table(const char *etc_dir, const char *name)
 	return fopen(path, "re");
 }
 
-static bool find_passwd(FILE *table, const char *user, struct identity *ret)
+static bool find_passwd(FILE *table, const char *user, struct user_identity *ret)
 {
 	unsigned long number = 0;
 	bool by_number = parse_number(user, &number);
@@ -46,6 +48,7 @@ static bool find_passwd(FILE *table, const char *user, struct identity *ret)
 		ret->gid = p->pw_gid;
 		snprintf(ret->name, sizeof(ret->name), "%s", p->pw_name);
 		snprintf(ret->home, sizeof(ret->home), "%s", p->pw_dir);
+		snprintf(ret->shell, sizeof(ret->shell), "%s", p->pw_shell[0] ? p->pw_shell : "/bin/sh");
 		return true;
 	}
 	return false;
@@ -59,7 +62,7 @@ static bool is_member(const struct group *g, const char *name)
 	return false;
 }
 
-static void find_groups(const char *etc_dir, struct identity *identity)
+static void find_groups(const char *etc_dir, struct user_identity *identity)
 {
 	FILE *table = open_table(etc_dir, "group");
 	const struct group *g;
@@ -73,9 +76,9 @@ static void find_groups(const char *etc_dir, struct identity *identity)
 	fclose(table);
 }
 
-int identity_find(const char *etc_dir, const char *user, struct identity *ret_identity, struct err *ret_error)
+int user_find(const char *etc_dir, const char *user, struct user_identity *ret_identity, struct err *ret_error)
 {
-	struct identity identity = { 0 };
+	struct user_identity identity = { 0 };
 	unsigned long number;
 	bool found = false;
 	FILE *table;
@@ -92,13 +95,14 @@ int identity_find(const char *etc_dir, const char *user, struct identity *ret_id
 		identity.gid = (gid_t)number;
 		snprintf(identity.name, sizeof(identity.name), "%s", user);
 		snprintf(identity.home, sizeof(identity.home), "/");
+		snprintf(identity.shell, sizeof(identity.shell), "/bin/sh");
 	}
 	find_groups(etc_dir, &identity);
 	*ret_identity = identity;
 	return 0;
 }
 
-int identity_assume(const struct identity *identity)
+int user_assume(const struct user_identity *identity)
 {
 	if (geteuid() != 0)
 		return identity->uid == geteuid() ? 0 : -EPERM;
