@@ -10,6 +10,7 @@
 #include "supervisor/base/err.h"
 
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,10 +37,16 @@ struct filter_program {
 
 /*
  * off: the program for mode off: execs, write-opens and connects are notified to be recorded, nothing is refused beyond what would reach Cordon.
- * Foreign ABIs (i386, x32) are killed (safe modes and off alike). clone3 is ENOSYS without notification. Returns 0 or -errno.
+ * Foreign ABIs (i386, x32) are killed (safe modes and off alike). clone3 is ENOSYS without notification in safe modes (its flags are in
+ * memory; C libraries fall back to clone). Returns 0 or -errno.
  */
 int filter_build(bool off, struct filter_program *ret_program, struct err *ret_error);
 void filter_free(struct filter_program *program);
 
-/* The rule a notified call came by. Never NULL: a number not in the table yields a CALL_REFUSED rule with EPERM. */
+/*
+ * The rule a notified call came by, found by its number and its registers: one number can have several rules (a packet socket is
+ * EPERM, a vsock is EAFNOSUPPORT). Never NULL: what no row explains yields a CALL_REFUSED rule with EPERM.
+ */
+const struct call_rule *filter_rule_for(const struct seccomp_data *call);
+/* The first rule of this number, whatever the registers. Never NULL, as above. */
 const struct call_rule *filter_rule(int nr);

@@ -11,12 +11,26 @@
 #include <stdint.h>
 
 struct landlock_rule {
-	const char *path;	/* borrowed, absolute in the agents' mount namespace */
+	const char *path;	/* borrowed, absolute in the agents' mount namespace; may be missing there, or not be a folder */
 	uint64_t access;	/* LANDLOCK_ACCESS_FS_* */
 };
 
-/* Everything this kernel's ABI can handle (base/sys.h has the constants), REFER always among it. abi from landlock_create_ruleset(VERSION). */
+/*
+ * The rights that exist for what is not a folder. The kernel refuses a rule on such a path with any other right (EINVAL), and only
+ * whoever opens the path knows what it is: the applier masks with this.
+ */
+#define LANDLOCK_FILE_RIGHTS \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | \
+	 LANDLOCK_ACCESS_FS_IOCTL_DEV)
+
+/*
+ * Everything this kernel's ABI can handle (base/sys.h has the constants), REFER among it from ABI 2 on (5.19): before that the kernel
+ * refuses every rename between folders. 0 for an ABI below 1. abi from landlock_create_ruleset(VERSION).
+ */
 uint64_t landlock_handled(int abi);
 
-/* Fills at most rules_max. Returns the number of rules, or -E2BIG. */
+/*
+ * Fills at most rules_max. Returns the number of rules (0 in mode off, which has no layer), or -E2BIG. Mode readonly reads by the
+ * strict roots whatever the policy's style, as its own meaning asks.
+ */
 int landlock_plan(const struct policy *policy, const struct judge_subject *subject, int abi, struct landlock_rule *ret_rules, unsigned rules_max);

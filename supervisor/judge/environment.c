@@ -183,7 +183,7 @@ static char *without_folder(const char *path, const char *folder)
 		while (bare > 1 && part[bare - 1] == '/')
 			bare--;
 		if (!folder || strlen(folder) != bare || memcmp(part, folder, bare) != 0) {
-			if (out[-1] != '=')
+			if (out > result + strlen("PATH="))
 				*out++ = ':';
 			memcpy(out, part, len);
 			out += len;

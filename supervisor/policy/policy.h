@@ -74,7 +74,7 @@ struct command_option {
 	unsigned effects;	/* added to the command's */
 };
 
-struct command {		/* in commands/ */
+struct command {		/* commands/NAME.json */
 	struct strings names;	/* base names; a trailing '*' is a prefix */
 	unsigned effects;	/* of the command as such, enum effect bits */
 	bool multicall;		/* one binary, many programs: argv[0] says which; effects are of a call under its own name */

@@ -399,7 +399,7 @@ int section_service(const struct node *root, struct policy *policy)
 		{ "probe", read_probe, MEMBER(probe), true },
 		{ "probe_url", read_text, MEMBER(probe_url), false },
 		{ "port", read_port, MEMBER(port), false },
-		{ "ready_ms", read_milliseconds, MEMBER(ready_ms), true },
+		{ "ready_ms", read_milliseconds, MEMBER(ready_ms), false },
 		{ "proxy", read_bool, MEMBER(proxy), false },
 		{ "enabled", read_bool, MEMBER(enabled), true },
 	};

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shared by image/quickstart, image/embedded and tests/run: packages, a Docker engine, the base image, Cordon's image.
+# Sourced by bash with errexit set. Owns what it starts (an engine) and nothing else; says what it does in one line a step.
+
+[ -n "${CORDON_ROOT:-}" ] || CORDON_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+if [ -z "${CORDON_CACHE:-}" ]; then
+	CORDON_CACHE=${XDG_CACHE_HOME:-/var/cache}/cordon
+fi
+# What a full-tier container is created with (DESIGN.md, tiers). One list for the demonstration, the tests and the README.
+FULL_TIER=(--cap-add SYS_ADMIN --cap-add SYS_PTRACE --cap-add NET_ADMIN --security-opt apparmor=unconfined)
+BASE_IMAGE=debian:bookworm-slim
+BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build libseccomp-dev libjansson-dev libcap-dev jq)
+
+say() {
+	printf '%s\n' "$*" >&2
+}
+
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# step TEXT: a progress line with the seconds since the start.
+step() {
+	printf '[%3ds] %s\n' "$SECONDS" "$*" >&2
+}
+
+# quietly LOG COMMAND…: output goes to LOG; on failure its end is shown. On a terminal a dot every two seconds shows life.
+quietly() {
+	local log=$1 dots=
+	shift
+	mkdir -p "$(dirname "$log")"
+	if [ -t 2 ]; then
+		(while sleep 2; do printf . >&2; done) &
+		dots=$!
+	fi
+	local status=0
+	"$@" >"$log" 2>&1 </dev/null || status=$?
+	if [ -n "$dots" ]; then
+		kill "$dots" 2>/dev/null || true
+		wait "$dots" 2>/dev/null || true
+		printf '\r\033[K' >&2
+	fi
+	if [ "$status" -ne 0 ]; then
+		say "--- end of $log:"
+		tail -n 25 "$log" >&2 || true
+		say "---"
+	fi
+	return "$status"
+}
+
+# need_packages NAME…: installs what is missing, with apt. Nothing is asked of the network when all is there.
+need_packages() {
+	local package missing=()
+	for package; do
+		dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$package")
+	done
+	[ "${#missing[@]}" -gt 0 ] || return 0
+	command -v apt-get >/dev/null || die "missing packages (${missing[*]}) and no apt-get to install them: this needs Debian or Ubuntu"
+	[ "$(id -u)" = 0 ] || die "missing packages: run as root, or install them yourself: apt-get install ${missing[*]}"
+	step "installing ${missing[*]}"
+	local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}")
+	if ! "${install[@]}" >"$CORDON_CACHE/apt.log" 2>&1 </dev/null; then
+		quietly "$CORDON_CACHE/apt.log" apt-get update || say "apt-get update had errors; trying the installation all the same"
+		quietly "$CORDON_CACHE/apt.log" "${install[@]}" || die "could not install: ${missing[*]}"
+	fi
+}
+
+# ---- Docker engine
+
+ENGINE_PID=
+
+engine_running() {
+	command -v docker >/dev/null && timeout 10 docker info >/dev/null 2>&1
+}
+
+# Uses the engine that runs, else starts one. Returns 1 with a reason when there is none to be had. ENGINE_PID is set only for ours.
+engine_start() {
+	local log=$CORDON_CACHE/dockerd.log
+	engine_running && return 0
+	if [ -n "${DOCKER_HOST:-}" ]; then
+		say "no answer from the engine at DOCKER_HOST=$DOCKER_HOST"
+		return 1
+	fi
+	if ! command -v dockerd >/dev/null; then
+		say "no Docker engine here (dockerd is not installed)"
+		return 1
+	fi
+	if [ "$(id -u)" != 0 ]; then
+		say "no Docker engine answers, and only root can start one"
+		return 1
+	fi
+	step "starting dockerd (log: $log)"
+	mkdir -p "$CORDON_CACHE"
+	setsid dockerd >"$log" 2>&1 </dev/null &
+	ENGINE_PID=$!
+	for _ in $(seq 60); do
+		engine_running && return 0
+		if ! kill -0 "$ENGINE_PID" 2>/dev/null; then
+			say "dockerd ended at once; the end of its log:"
+			tail -n 8 "$log" >&2
+			ENGINE_PID=
+			return 1
+		fi
+		sleep 0.5
+	done
+	say "dockerd did not answer within 30 s; the end of its log:"
+	tail -n 8 "$log" >&2
+	engine_stop
+	return 1
+}
+
+# Ends the engine engine_start began; another's is left alone.
+engine_stop() {
+	[ -n "$ENGINE_PID" ] || return 0
+	kill "$ENGINE_PID" 2>/dev/null || true
+	wait "$ENGINE_PID" 2>/dev/null || true
+	ENGINE_PID=
+}
+
+# ---- base image: there already, or pulled, or made from Debian's archive
+
+base_image() {
+	docker image inspect "$BASE_IMAGE" >/dev/null 2>&1 && return 0
+	step "fetching $BASE_IMAGE"
+	if timeout 90 docker pull -q "$BASE_IMAGE" >"$CORDON_CACHE/pull.log" 2>&1; then
+		return 0
+	fi
+	local tarball=$CORDON_CACHE/base-bookworm.tar
+	if [ ! -s "$tarball" ]; then
+		need_packages mmdebstrap
+		step "no registry answers: making the base from Debian's archive with mmdebstrap"
+		quietly "$CORDON_CACHE/mmdebstrap.log" mmdebstrap --variant=minbase \
+			--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
+			--dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$tarball.part" || die "mmdebstrap failed"
+		mv "$tarball.part" "$tarball"
+	fi
+	docker import "$tarball" "$BASE_IMAGE" >/dev/null
+}
+
+# docker_build TAG DOCKERFILE CONTEXT [OPTION…]: with BuildKit where it is installed, else with the classic builder.
+docker_build() {
+	local tag=$1 dockerfile=$2 context=$3
+	shift 3
+	local buildkit=0
+	docker buildx version >/dev/null 2>&1 && buildkit=1
+	DOCKER_BUILDKIT=$buildkit docker build -t "$tag" -f "$dockerfile" "$@" "$context"
+}
+
+# cordon_image TAG: Cordon's image from this tree.
+cordon_image() {
+	base_image
+	quietly "$CORDON_CACHE/docker-build.log" docker_build "$1" "$CORDON_ROOT/Dockerfile" "$CORDON_ROOT"
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns a policy's roots and a launch's grants into Landlock rules. Rules only add rights: a path's rights are the union up its tree. */
+#include "supervisor/boundary/landlock.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/base/sys.h"
+
+#include <errno.h>
+
+#define READING (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+/* A device tree makes and removes nothing: /dev/shm is a write root of its own, /dev/pts nodes come from the kernel. */
+#define DEVICES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_IOCTL_DEV)
+
+/* What programs themselves need under strict roots: code, libraries, configuration, the kernel's own files. No home, no /var, no /srv. */
+static const char *const system_folders[] = {
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc", "/sys", "/run/resolvconf", "/run/systemd/resolve",
+};
+
+struct plan {
+	uint64_t handled;
+	struct landlock_rule *rules;
+	unsigned nr, max;
+};
+
+uint64_t landlock_handled(int abi)
+{
+	uint64_t handled;
+
+	if (abi < 1)
+		return 0;
+	handled = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;	/* ABI 1: bits 0 to 12 */
+	if (abi >= 2)
+		handled |= LANDLOCK_ACCESS_FS_REFER;
+	if (abi >= 3)
+		handled |= LANDLOCK_ACCESS_FS_TRUNCATE;
+	if (abi >= 5)
+		handled |= LANDLOCK_ACCESS_FS_IOCTL_DEV;
+	return handled;
+}
+
+static int add(struct plan *plan, const char *path, uint64_t access)
+{
+	if (plan->nr == plan->max)
+		return -E2BIG;
+	plan->rules[plan->nr++] = (struct landlock_rule){ path, access & plan->handled };
+	return 0;
+}
+
+static int add_all(struct plan *plan, const char *const *paths, size_t nr, uint64_t access)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < nr && r == 0; i++)
+		r = add(plan, paths[i], access);
+	return r;
+}
+
+static int add_reading(struct plan *plan, const struct policy *policy, bool strict)
+{
+	int r;
+
+	if (!strict)
+		return add(plan, "/", READING);
+	r = add_all(plan, system_folders, ARRAY_SIZE(system_folders), READING);
+	if (r == 0)
+		r = add(plan, policy->paths.project, READING);
+	if (r == 0)
+		r = add_all(plan, policy->paths.allowed_roots.items, policy->paths.allowed_roots.nr, READING);
+	return r;
+}
+
+int landlock_plan(const struct policy *policy, const struct judge_subject *subject, int abi, struct landlock_rule *ret_rules, unsigned rules_max)
+{
+	struct plan plan = { .handled = landlock_handled(abi), .rules = ret_rules, .max = rules_max };
+	bool strict = policy->paths.roots == ROOTS_STRICT || subject->mode == MODE_READONLY;
+	int r;
+
+	if (subject->mode == MODE_OFF)
+		return 0;
+	r = add_reading(&plan, policy, strict);
+	if (r == 0)
+		r = add_all(&plan, policy->paths.devices.items, policy->paths.devices.nr, DEVICES);
+	for (const char *const *root = subject->write_roots; r == 0 && root && *root; root++)
+		r = add(&plan, *root, plan.handled);
+	return r < 0 ? r : (int)plan.nr;
+}

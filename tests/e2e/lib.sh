@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every end-to-end test shares: a guarded container, the same image without Cordon, and checks that print TAP.
+# Sourced by bash. CORDON_TEST_IMAGE names the image. Everything started here is removed when the script ends.
+set -uo pipefail
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$HERE/../../image/lib.sh"
+IMAGE=${CORDON_TEST_IMAGE:?names the image to test; tests/run sets it}
+PLAIN_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+RUN=cordon-test-$$
+GUARDED=$RUN-guarded PLAIN=$RUN-plain
+WORK=$(mktemp -d)
+CONTAINERS=()
+RESULTS=0 FAILED=0
+
+finish() {
+	local status=$?
+	trap - EXIT
+	[ "${#CONTAINERS[@]}" -eq 0 ] || docker rm -f "${CONTAINERS[@]}" >/dev/null 2>&1
+	rm -rf "$WORK"
+	printf '1..%d\n' "$RESULTS"
+	[ "$status" -ne 0 ] || [ "$FAILED" -eq 0 ] || status=1
+	exit "$status"
+}
+trap finish EXIT
+
+ok() {
+	RESULTS=$((RESULTS + 1))
+	printf 'ok %d %s\n' "$RESULTS" "$*"
+}
+
+# not_ok NAME [EXPLANATION…]: each explanation may have many lines; they become TAP comments.
+not_ok() {
+	RESULTS=$((RESULTS + 1)) FAILED=$((FAILED + 1))
+	printf 'not ok %d %s\n' "$RESULTS" "$1"
+	shift
+	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | sed 's/^/# /'
+}
+
+skip() {	# NAME REASON
+	RESULTS=$((RESULTS + 1))
+	printf 'ok %d %s # SKIP %s\n' "$RESULTS" "$1" "$2"
+}
+
+bail() {
+	not_ok "$@"
+	exit 1
+}
+
+# check NAME COMMAND…: a result that is good when the command succeeds.
+check() {
+	local name=$1 text
+	shift
+	if text=$("$@" 2>&1); then
+		ok "$name"
+	else
+		not_ok "$name" "failed: $*" "$text"
+	fi
+}
+
+# equal NAME EXPECTED FOUND
+equal() {
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "expected: $2" "found:    $3"
+	fi
+}
+
+# matches NAME EXTENDED-REGULAR-EXPRESSION FOUND
+matches() {
+	if [[ $3 =~ $2 ]]; then
+		ok "$1"
+	else
+		not_ok "$1" "expected to match: $2" "found: $3"
+	fi
+}
+
+# wait_until SECONDS COMMAND…: polls; returns 1 at the deadline.
+wait_until() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$deadline" ] || return 1
+		sleep 0.1
+	done
+}
+
+# run_container NAME [DOCKER-OPTION…] -- [IMAGE-ARGUMENT…]: detached; NAME is removed at the end.
+run_container() {
+	local name=$1 options=()
+	shift
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	[ $# -eq 0 ] || shift
+	CONTAINERS+=("$name")
+	docker run -d --name "$name" "${options[@]}" "$IMAGE" "$@" >/dev/null
+}
+
+# start_guarded [DOCKER-OPTION…]: the container under test, mode guarded, nobody reviews; returns when it is ready.
+start_guarded() {
+	run_container "$GUARDED" "${FULL_TIER[@]}" -e CORDON_MODE=guarded --entrypoint /usr/bin/cordond "$@" -- init --unreviewed allow -- ||
+		bail "the guarded container starts"
+	wait_until 60 healthy "$GUARDED" || bail "the guarded container becomes ready" "$(docker logs --tail 30 "$GUARDED" 2>&1)"
+}
+
+# start_plain [DOCKER-OPTION…]: the same image as its agents' user, with no Cordon in the way: what guarded work is compared with.
+start_plain() {
+	run_container "$PLAIN" --init --entrypoint /bin/sleep -u 1000:1000 -e PATH="$PLAIN_PATH" "$@" -- infinity || bail "the plain container starts"
+}
+
+healthy() {
+	docker exec "$1" /usr/bin/cordon health
+}
+
+# host SCRIPT: the host's own look into the guarded container: root, by absolute path, past every entry link and launch.
+host() {
+	docker exec -e PATH="$PLAIN_PATH" "$GUARDED" /bin/bash -c "$1"
+}
+
+# both [DOCKER-EXEC-OPTION…] CONTAINER-LESS COMMAND: see same. Leaves plain.out plain.err plain.status and guarded.* in WORK.
+# INPUT, a file name, is the standard input (give -i among OPTIONS then).
+OPTIONS=()
+INPUT=/dev/null
+in_both() {
+	local side container
+	for side in plain guarded; do
+		[ "$side" = plain ] && container=$PLAIN || container=$GUARDED
+		timeout 120 docker exec "${OPTIONS[@]}" "$container" "$@" >"$WORK/$side.out" 2>"$WORK/$side.err" <"$INPUT"
+		echo $? >"$WORK/$side.status"
+	done
+}
+
+# same NAME COMMAND…: docker exec of it gives the same bytes on stdout and stderr and the same status with and without Cordon.
+same() {
+	local name=$1 part differences=
+	shift
+	in_both "$@"
+	for part in out err status; do
+		cmp -s "$WORK/plain.$part" "$WORK/guarded.$part" ||
+			differences+="$part differs (plain <, guarded >): $(diff -a "$WORK/plain.$part" "$WORK/guarded.$part" | tr -d '\000' | head -n 12)"$'\n'
+	done
+	if [ -z "$differences" ]; then
+		ok "$name"
+	else
+		not_ok "$name" "$differences"
+	fi
+}
+
+# refused NAME COMMAND…: docker exec of it in the guarded container ends with 126 and the refusal's JSON object as the last line on stderr.
+refused() {
+	local name=$1 status=0 last
+	shift
+	timeout 60 docker exec "$GUARDED" "$@" >"$WORK/refused.out" 2>"$WORK/refused.err" </dev/null || status=$?
+	last=$(tail -n 1 "$WORK/refused.err")
+	if [ "$status" -eq 126 ] && printf '%s' "$last" |
+		jq -e '.success == false and .status == "blocked" and (.safety.rule | length > 0) and (.safety.reason | length > 0)' >/dev/null 2>&1; then
+		ok "$name"
+	else
+		not_ok "$name" "status $status (126 is expected), stderr:" "$(cat "$WORK/refused.err")"
+	fi
+}

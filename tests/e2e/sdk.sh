@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The exact exec sequence of the OpenAI Agents SDK's Docker sandbox (v0.14.6): commands, files, archives, processes.
+. "$(dirname "$0")/lib.sh"
+start_guarded
+start_plain
+STAGING=/tmp/sandbox-docker-archive
+
+same "the workspace is there" test -d /workspace
+same "a folder is not" test -d /workspace/none
+same "mkdir -p" mkdir -p /workspace/src/deep
+same "mkdir -p again" mkdir -p -- /workspace/src/deep
+
+# exec_command: the staging wrapper writes a pid file, then becomes the command.
+wrapper='mkdir -p "$1" && printf "%s" "$$" > "$2" && shift 2 && exec "$@"'
+staged() { printf '%s\0' sh -lc "$wrapper" sh "$STAGING" "$STAGING/$1_pty.pid" bash -lc "$2"; }
+mapfile -d '' -t command < <(staged one 'cd /workspace && echo "out $((40 + 2))" && echo "err" >&2 && exit 5')
+same "exec_command" "${command[@]}"
+OPTIONS=(-i)
+mapfile -d '' -t command < <(staged two 'cat; echo "eof $?"')
+same "exec_command with its input closed at once" "${command[@]}"
+OPTIONS=()
+equal "the pid file holds a number" yes "$(docker exec "$GUARDED" cat -- "$STAGING/one_pty.pid" | grep -Eqx '[0-9]+' && echo yes)"
+
+# Files: write through stdin, read back.
+head -c 200000 /dev/urandom >"$WORK/blob"
+OPTIONS=(-i)
+INPUT=$WORK/blob
+same "write a file" sh -lc 'cat > "$1"' sh /workspace/src/blob
+OPTIONS=()
+INPUT=/dev/null
+same "read it back" cat -- /workspace/src/blob
+check "and it is what was written" cmp "$WORK/blob" <(docker exec "$GUARDED" cat -- /workspace/src/blob)
+same "a file that is not there" cat -- /workspace/src/none
+same "ls" ls /workspace/src
+same "stat of it" stat -c '%a %U %s' /workspace/src/blob
+
+# Hydration: an archive from a pipe.
+mkdir -p "$WORK/tree/project/lib"
+echo 'print("hello from the project")' >"$WORK/tree/project/main.py"
+echo data >"$WORK/tree/project/lib/data.txt"
+ln -s lib/data.txt "$WORK/tree/project/link"
+tar -C "$WORK/tree" -cf "$WORK/tree.tar" .
+OPTIONS=(-i)
+INPUT=$WORK/tree.tar
+same "tar -x -C /workspace" tar -x -C /workspace --no-same-owner -m
+OPTIONS=()
+INPUT=/dev/null
+same "what it unpacked" find /workspace/project -printf '%y %m %P %l\n'
+same "and it runs" python3 /workspace/project/main.py
+equal "an archive cannot reach past the workspace by a planted link" "" "$(
+	docker exec "$GUARDED" sh -c 'ln -sfn /etc /workspace/out' >/dev/null 2>&1
+	mkdir -p "$WORK/evil/out" && echo planted >"$WORK/evil/out/planted"
+	tar -C "$WORK/evil" -cf - out/planted | docker exec -i "$GUARDED" tar -x -C /workspace >/dev/null 2>&1
+	host 'ls /etc/planted 2>/dev/null')"
+
+# Processes: a command that runs on, the SDK's ways to end it.
+mapfile -d '' -t command < <(staged three 'sleep 4711')
+docker exec -d "$GUARDED" "${command[@]}"
+check "a detached command runs" wait_until 10 host 'pgrep -fx "sleep 4711"'
+pid=$(docker exec "$GUARDED" cat -- "$STAGING/three_pty.pid")
+docker exec "$GUARDED" kill -KILL "$pid" >/dev/null 2>&1
+check "kill -KILL of the recorded pid ends it" wait_until 10 host '! pgrep -fx "sleep 4711"'
+docker exec -d "$GUARDED" sh -lc 'sleep 4712'
+check "another runs" wait_until 10 host 'pgrep -fx "sleep 4712"'
+docker exec "$GUARDED" sh -lc "pkill -f -- 'sleep 4712' || true"
+check "pkill -f ends it" wait_until 10 host '! pgrep -fx "sleep 4712"'
+docker exec -d "$GUARDED" sh -lc 'sleep 4713'
+wait_until 10 host 'pgrep -fx "sleep 4713"'
+docker exec "$GUARDED" pkill -f -- 'sleep 4713' >/dev/null 2>&1
+check "pkill -f as the host's own command ends it" wait_until 10 host '! pgrep -fx "sleep 4713"'

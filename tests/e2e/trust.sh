@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The proxy really intercepts: what agents' programs see is signed by a CA made at this start, and they trust it.
+. "$(dirname "$0")/lib.sh"
+TARGET=$RUN-target
+run_container "$TARGET" --entrypoint /bin/sh -- -c "$(cat "$CORDON_ROOT/image/demo-target")" demo-target 8443
+address=$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$TARGET")
+start_guarded --add-host "target.test:$address"
+wait_until 20 bash -c "exec 3<>/dev/tcp/$address/8443" || bail "the target stands" "$(docker logs "$TARGET" 2>&1 | tail -n 5)"
+
+agent() { docker exec "$GUARDED" "$@"; }
+seen=$(agent curl -sSv https://target.test:8443/ 2>&1)
+matches "curl gets the page" 'hello from the target' "$seen"
+matches "with a certificate of Cordon's CA" 'issuer: .*Cordon' "$seen"
+equal "Python gets it" "hello from the target" "$(agent python3 -c 'import urllib.request; print(urllib.request.urlopen("https://target.test:8443/").read().decode().strip())' 2>&1)"
+matches "git gets it" 'refs/heads/main' "$(agent git ls-remote https://target.test:8443/repo.git 2>&1)"
+matches "also inside a login shell" 'hello from the target' "$(agent bash -lc 'curl -sS https://target.test:8443/' 2>&1)"
+check "the target's own certificate is not what they saw" bash -c "! grep -q 'issuer: CN=Demonstration Target' <<<'${seen//\'/}'"
+
+ca=$(host 'openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint -sha256')
+matches "the CA is a file agents can read" 'BEGIN CERTIFICATE' "$(agent cat /etc/cordon/trust/ca.pem)"
+equal "its key is not" "" "$(agent sh -c 'cat /run/cordon-ca/* 2>/dev/null')"
+equal "the key is the proxy's user's only" "" "$(host 'find /run/cordon-ca -type f ! -user cordon-proxy -perm /077 2>/dev/null; find /run/cordon-ca -type f -name "*key*" -perm /077; find /run/cordon-ca -type f -name "mitmproxy-ca.pem" -perm /077')"
+docker restart -t 10 "$GUARDED" >/dev/null
+wait_until 60 healthy "$GUARDED" || bail "ready after a restart" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
+check "a restart makes another CA" [ "$ca" != "$(host 'openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint -sha256')" ]
+matches "which is trusted" 'hello from the target' "$(agent curl -sS https://target.test:8443/ 2>&1)"
+equal "the system's bundle holds one CA of Cordon's" 1 "$(host 'awk "/BEGIN/{c=\"\"} {c=c\$0\"\n\"} /END/{print c | \"openssl x509 -noout -subject\"; close(\"openssl x509 -noout -subject\")}" /etc/ssl/certs/ca-certificates.crt | grep -c Cordon')"
+
+# The proxy dies: it is started again, and until then nothing goes around it.
+host 'pkill -KILL -u cordon-proxy'
+wait_until 40 bash -c "docker exec $GUARDED curl -sS --max-time 5 https://target.test:8443/ | grep -q hello"
+equal "a killed proxy comes back" 0 $?
