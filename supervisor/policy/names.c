@@ -77,9 +77,12 @@ bool names_match(const struct names *names, const char *name, size_t len)
 			low = middle + 1;
 	}
 	for (i = 0; i < names->prefixes.nr; i++) {
-		size_t prefix = strlen(names->prefixes.items[i]);
+		const char *prefix = names->prefixes.items[i];
+		size_t nr = 0;
 
-		if (len >= prefix && memcmp(name, names->prefixes.items[i], prefix) == 0)
+		while (nr < len && prefix[nr] && prefix[nr] == name[nr])
+			nr++;
+		if (!prefix[nr])
 			return true;
 	}
 	return false;
