@@ -171,8 +171,6 @@ void status_service(struct enforcer *e, const char *json);
 
 /* "~" replaced by home; NULL-terminated, one allocation, free() it. */
 const char **plan_expand(const struct strings *paths, const char *home);
-/* Every path to mask: Cordon's own and the protected names of every home in passwd. free() it. */
-const char **plan_masks(const struct policy *policy);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */

@@ -132,7 +132,7 @@ static void handle_slot(struct enforcer *e, struct launch *l, struct table_slot 
 	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
 
 	set_stage(slot, SLOT_RECEIVED);
-	call.rule = filter_rule(call.request->data.nr);
+	call.rule = filter_rule_for(&call.request->data);
 	handle(e, &call);
 }
 
@@ -175,7 +175,7 @@ static void recover_slot(struct enforcer *e, struct launch *l, struct table_slot
 	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
 	enum slot_stage stage = __atomic_load_n(&slot->stage, __ATOMIC_ACQUIRE);
 
-	call.rule = filter_rule(call.request->data.nr);
+	call.rule = filter_rule_for(&call.request->data);
 	if (!listener_waits(&l->listener, call.request->id)) {
 		slot_request(slot)->id = 0;
 		return;

@@ -60,18 +60,28 @@ const char **plan_expand(const struct strings *paths, const char *home)
 	return list_finish(&l);
 }
 
-const char **plan_masks(const struct policy *policy)
+/* Paths that mean one place each: Cordon's own folders and sockets, and protected names that are not under a home. */
+static const char **fixed_masks(const struct policy *policy)
 {
 	const struct strings *names = &policy->paths.protected_names;
 	struct list l = { 0 };
-	FILE *table = fopen("/etc/passwd", "re");
-	const struct passwd *p;
 
 	for (size_t i = 0; i < policy->paths.hidden.nr; i++)
 		add_expanded(&l, policy->paths.hidden.items[i], "/root");
 	for (size_t i = 0; i < names->nr; i++)
 		if (names->items[i][0] != '~')
 			list_add(&l, names->items[i], "");
+	return list_finish(&l);
+}
+
+/* The protected names of every home in passwd. */
+static const char **home_masks(const struct policy *policy)
+{
+	const struct strings *names = &policy->paths.protected_names;
+	FILE *table = fopen("/etc/passwd", "re");
+	const struct passwd *p;
+	struct list l = { 0 };
+
 	while (table && (p = fgetpwent(table)))
 		for (size_t i = 0; p->pw_dir[0] == '/' && i < names->nr; i++)
 			if (names->items[i][0] == '~')
@@ -95,18 +105,20 @@ static const char **write_roots(const struct enforcer *e)
 
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 {
-	_cleanup_free_ const char **roots = NULL, **masks = NULL;
+	_cleanup_free_ const char **roots = NULL, **masks = NULL, **homes = NULL;
 	struct mounts_plan plan = { .off = off };
 	int r;
 
 	if (e->mounts[off] >= 0)
 		return e->mounts[off];
 	roots = write_roots(e);
-	masks = plan_masks(e->policy);
-	if (!roots || !masks)
+	masks = fixed_masks(e->policy);
+	homes = home_masks(e->policy);
+	if (!roots || !masks || !homes)
 		return err_set(ret_error, -ENOMEM, "out of memory");
 	plan.write_roots = roots;
 	plan.masks = masks;
+	plan.homes = homes;
 	r = mounts_build(&plan, &e->mounts[off], ret_error);
 	if (r < 0) {
 		e->mounts[off] = -1;
