@@ -27,7 +27,7 @@
 
 enum { EXIT_POLICY = 110, EXIT_LAYER = 111, EXIT_AUDIT = 113, EXIT_INTERNAL = 115 };
 
-void enforcer_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd)
+void pid1_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd)
 {
 	struct init_message message = { .type = type, .kind = kind, .id = id, .number = number };
 
@@ -40,7 +40,7 @@ static int fail(struct enforcer *e, int exit_code, const struct err *error)
 	char line[1024];
 
 	err_format(error, line, sizeof(line));
-	enforcer_tell(e, ENFORCER_FAILED, 0, 0, exit_code, line, -1);
+	pid1_tell(e, ENFORCER_FAILED, 0, 0, exit_code, line, -1);
 	return exit_code;
 }
 
@@ -437,7 +437,7 @@ int enforcer_main(void)
 	r = source_add(e, &e->init_source, e->init, EPOLLIN, init_ready);
 	if (r < 0)
 		return EXIT_INTERNAL;
-	enforcer_tell(e, ENFORCER_READY, 0, 0, 0, NULL, -1);
+	pid1_tell(e, ENFORCER_READY, 0, 0, 0, NULL, -1);
 	r = loop_run(e);
 	if (e->audit)
 		audit_close(e->audit, false);

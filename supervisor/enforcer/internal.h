@@ -218,4 +218,4 @@ struct enforcer {
 };
 
 uint64_t now_us(void);
-void enforcer_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd);
+void pid1_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd);

@@ -142,7 +142,7 @@ static int spec_to_memfd(const struct buf *b)
 
 static void tell_count(struct enforcer *e)
 {
-	enforcer_tell(e, ENFORCER_LAUNCHES, 0, 0, e->nr_launches, NULL, -1);
+	pid1_tell(e, ENFORCER_LAUNCHES, 0, 0, e->nr_launches, NULL, -1);
 }
 
 static struct launch *launch_add(struct enforcer *e, uint64_t id)
@@ -183,7 +183,7 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 	free(l->roots);
 	free(l->blob);
 	loop_free_later(e, l);
-	enforcer_tell(e, ENFORCER_DROP, KEPT_KEEPER, l->id, 0, NULL, -1);
+	pid1_tell(e, ENFORCER_DROP, KEPT_KEEPER, l->id, 0, NULL, -1);
 	tell_count(e);
 }
 
@@ -251,7 +251,7 @@ int launch_start(struct enforcer *e, struct launch_order *o, struct err *ret_err
 		return err_set(ret_error, r, "cannot watch the keeper: %s", strerror(-r));
 	}
 	l->client = o->client;
-	enforcer_tell(e, ENFORCER_KEEP, KEPT_KEEPER, id, 0, NULL, channel);
+	pid1_tell(e, ENFORCER_KEEP, KEPT_KEEPER, id, 0, NULL, channel);
 	tell_count(e);
 	return 0;
 }

@@ -44,7 +44,7 @@ static void zygote_remove(struct enforcer *e, struct zygote *z)
 	if (*link)
 		*link = z->next;
 	source_close(e, &z->source);
-	enforcer_tell(e, ENFORCER_DROP, KEPT_ZYGOTE, z->id, 0, NULL, -1);
+	pid1_tell(e, ENFORCER_DROP, KEPT_ZYGOTE, z->id, 0, NULL, -1);
 	loop_free_later(e, z);
 }
 
@@ -106,7 +106,7 @@ static struct zygote *zygote_start(struct enforcer *e, uint64_t id, bool off, st
 		free(z);
 		return NULL;
 	}
-	enforcer_tell(e, ENFORCER_KEEP, KEPT_ZYGOTE, id, 0, NULL, z->source.fd);
+	pid1_tell(e, ENFORCER_KEEP, KEPT_ZYGOTE, id, 0, NULL, z->source.fd);
 	z->next = e->zygotes;
 	e->zygotes = z;
 	return z;
