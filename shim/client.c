@@ -417,7 +417,7 @@ static int take_option(struct ask *ask, int option, char **ret_text)
 		fputs(run_help, stdout);
 		return 0;
 	default:
-		return fail(EXIT_UNSTARTED, "see `cordon run --help`");
+		return -1;
 	}
 }
 
@@ -431,7 +431,11 @@ int client_run(int argc, char **argv)
 
 	if (!extra_env)
 		return fail(EXIT_UNSTARTED, "out of memory");
-	while ((option = getopt_long(argc, argv, "+c:", run_options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:c:", run_options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			return fail(EXIT_UNSTARTED, "%s '%s'; see `cordon run --help`",
+				    option == ':' ? "a value is missing after" : "unknown option", argv[optind - 1]);
 		code = take_option(&ask, option, &text);
 		if (code >= 0)
 			return code;

@@ -20,8 +20,6 @@
 /* <sys/ptrace.h> and <linux/ptrace.h> cannot both be included. */
 long ptrace(int request, ...);
 
-#define PATH_SHOWN 512
-
 struct flight {
 	struct flight *next;
 	struct exec_call exec;
@@ -105,7 +103,6 @@ static pid_t thread_group(pid_t tid)
 static void describe(const struct exec_call *x, struct buf *ret_what)
 {
 	struct json_out j = { .buf = ret_what };
-	size_t shown = x->argv.nr < 32 ? x->argv.nr : 32;
 
 	json_object_begin(&j, "exec");
 	json_bytes(&j, "path", bytes_of(x->path.data ? x->path.data : ""));
@@ -113,15 +110,8 @@ static void describe(const struct exec_call *x, struct buf *ret_what)
 		json_bytes(&j, "resolved", bytes_of(x->file.path));
 	if (x->script)
 		json_bytes(&j, "interpreter", bytes_of(x->interpreter));
-	json_array_begin(&j, "argv");
-	for (size_t i = 0; i < shown && x->argv_pointers; i++) {
-		struct bytes argument = bytes_of(x->argv_pointers[i]);
-
-		if (argument.len > PATH_SHOWN)
-			argument.len = PATH_SHOWN;
-		json_bytes(&j, NULL, argument);
-	}
-	json_array_end(&j);
+	if (x->argv_pointers)
+		record_put_argv(&j, x->argv_pointers);
 	json_uint(&j, "argc", x->argv.nr);
 	json_object_end(&j);
 }

@@ -155,6 +155,8 @@ struct outcome {			/* how a call ended, for the record */
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *outcome);
 void record_begin(struct enforcer *e, const struct launch *l);
 void record_end(struct enforcer *e, const struct launch *l, int status);
+/* "argv": redacted element by element, and no more of it than a record has room for. */
+void record_put_argv(struct json_out *j, const char *const *argv);
 /* A launch that was refused before anything ran. */
 void record_refused_launch(struct enforcer *e, const struct launch_order *order, uid_t uid, const struct decision *decision);
 void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text);
