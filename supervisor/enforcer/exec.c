@@ -23,8 +23,7 @@ long ptrace(int request, ...);
 struct flight {
 	struct flight *next;
 	struct exec_call exec;
-	struct call call;		/* launch and received_us stay valid; slot and request only while waiting */
-	struct seccomp_notif request;	/* a copy: the slot is free once the call is continued */
+	struct call call;		/* its slot stays taken until the exec is verified or has failed */
 	pid_t tid, group;
 	bool waiting;			/* not judged yet: another exec of its thread group is in flight */
 	struct decision decision;
@@ -169,11 +168,8 @@ static void fly(struct enforcer *e, struct flight *f)
 		return deny(e, f, EPERM);
 	}
 	f->waiting = false;
-	f->request = *f->call.request;
 	flight_add(e, f);
-	notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
-	f->call.request = &f->request;
-	f->call.slot = NULL;
+	notify_continue_judged(&f->call);
 }
 
 /* Judges and answers, or flies. */
@@ -246,6 +242,7 @@ static void land(struct enforcer *e, struct flight *f)
 	pid_t group = f->group;
 
 	flight_remove(e, f);
+	notify_release(e, &f->call);
 	flight_give(e, f);
 	for (struct flight *w = group ? e->flights->flying : NULL; w; w = w->next) {
 		if (!w->waiting || w->group != group)
