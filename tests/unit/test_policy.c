@@ -247,7 +247,7 @@ static const struct fault {
 	{ "policy.json", "{\n  \"mode\": guarded\n}\n", 2, 11, "", "not valid JSON" },
 	{ "policy.json", "{\n  \"mode\": \"off\",\n  \"mode\": \"off\"\n}\n", 3, 3, "", "duplicate" },
 	{ "policy.json", "{ \"mode\": \"off\" } x", 1, 19, "", "end of file" },
-	{ "policy.json", "{ \"mode\": \"\xff\" }", 1, 11, "", "UTF-8" },
+	{ "policy.json", "{ \"mode\": \"\xff\" }", 1, 11, "", "decode byte" },
 	/* keys and types */
 	{ "policy.json", "[]\n", 1, 1, "", "expected an object" },
 	{ "policy.json", "\n {}\n", 2, 2, "", "\"mode\" is missing" },
@@ -297,7 +297,7 @@ static const struct fault {
 	{ "modes/guarded.json", "{ \"rules\": [\n { \"id\": \"a\", \"verdict\": \"allow\", \"reason\": \"x\" },\n { \"id\": \"a\", \"verdict\": \"allow\", \"reason\": \"x\" } ] }", 3, 2, "rules[1]", "is taken by modes/guarded.json:2" },
 	{ "modes/guarded.json", "{ \"rules\": [ { \"id\": \"a\", \"verdict\": \"deny\", \"reason\": \"x\" } ] }", 1, 14, "rules[0]", "\"tag\"" },
 	{ "modes/guarded.json", "{ \"rules\": [ { \"id\": \"a\", \"verdict\": \"allow\", \"tag\": \"hardline\", \"reason\": \"x\" } ] }", 1, 14, "rules[0]", "\"tag\"" },
-	{ "modes/guarded.json", "{ \"rules\": [ { \"id\": \"a\", \"verdict\": \"deny\", \"tag\": \"hard\", \"reason\": \"x\" } ] }", 1, 52, "rules[0].tag", "expected one of: hardline" },
+	{ "modes/guarded.json", "{ \"rules\": [ { \"id\": \"a\", \"verdict\": \"deny\", \"tag\": \"hard\", \"reason\": \"x\" } ] }", 1, 53, "rules[0].tag", "expected one of: hardline" },
 	{ "modes/guarded.json", "{ \"rules\": [ { \"id\": \"a\", \"arguments\": \"project\", \"verdict\": \"review\", \"reason\": \"x\" } ] }", 1, 14, "rules[0]", "belongs to an allow" },
 	/* services and transports */
 	{ "services/web.json", "{ \"command\": [] }", 1, 14, "command", "a program" },
