@@ -176,8 +176,8 @@ void status_service(struct enforcer *e, const char *json);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 
-/* "~" replaced by home; NULL-terminated, one allocation, free() it. */
-const char **plan_expand(const struct strings *paths, const char *home);
+/* The folders a launch of a user with this home may write; NULL-terminated, one allocation, free() it. */
+const char **plan_roots(const struct policy *policy, const char *home);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
