@@ -33,6 +33,16 @@
 #ifndef SYS_open_tree_attr
 #define SYS_open_tree_attr 467			/* since 6.15 */
 #endif
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452			/* since 6.6 */
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463			/* since 6.13 */
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469			/* since 6.17 */
+#endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080		/* unshare and clone3 only: in clone(2) these bits are the exit signal */
 #endif
@@ -77,6 +87,8 @@ struct row {
 	{ .test = TEST_NONE_OF, .arg = (nr_arg), .mask = (bits), .nr_values = COUNT(__VA_ARGS__), .values = { __VA_ARGS__ } }
 
 #define NOTIFY(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, true, { __VA_ARGS__ } }
+/* In mode off nobody judges files, and so many records would say little. */
+#define CHANGES(call) { { SYS_##call, #call, CALL_PATH, 0, NULL }, false, { { 0 } } }
 #define REFUSE(call, number, sentence, ...) { { SYS_##call, #call, CALL_REFUSED, number, sentence }, false, { __VA_ARGS__ } }
 
 #define MOUNTS "Mounts of the agents' tree do not change."
@@ -96,6 +108,38 @@ static const struct row rows[] = {
 	NOTIFY(openat, CALL_OPEN, ANY_BIT(2, WRITE_OPEN)),
 	NOTIFY(creat, CALL_OPEN),
 	NOTIFY(openat2, CALL_OPEN),
+	CHANGES(truncate),
+	CHANGES(unlink),
+	CHANGES(unlinkat),
+	CHANGES(rmdir),
+	CHANGES(rename),
+	CHANGES(renameat),
+	CHANGES(renameat2),
+	CHANGES(link),
+	CHANGES(linkat),
+	CHANGES(symlink),
+	CHANGES(symlinkat),
+	CHANGES(mkdir),
+	CHANGES(mkdirat),
+	CHANGES(mknod),
+	CHANGES(mknodat),
+	CHANGES(chmod),
+	CHANGES(fchmodat),
+	CHANGES(fchmodat2),
+	CHANGES(chown),
+	CHANGES(lchown),
+	CHANGES(fchownat),
+	CHANGES(setxattr),
+	CHANGES(lsetxattr),
+	CHANGES(setxattrat),
+	CHANGES(removexattr),
+	CHANGES(lremovexattr),
+	CHANGES(removexattrat),
+	CHANGES(file_setattr),
+	CHANGES(utime),
+	CHANGES(utimes),
+	CHANGES(futimesat),
+	CHANGES(utimensat),
 	NOTIFY(connect, CALL_CONNECT),
 
 	/* EBUSY is what the kernel says to a second listener; ours must be the only one, or the newest would answer our calls. */

@@ -134,7 +134,7 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
 
-/* ---- exec.c, files.c, sockets.c: one class of calls each ---- */
+/* ---- exec.c, files.c, paths.c, sockets.c: one class of calls each ---- */
 
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
@@ -143,6 +143,7 @@ bool exec_event(struct enforcer *e, pid_t pid, int status);
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+void path_handle(struct enforcer *e, const struct call *call);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 void socket_forget(struct enforcer *e, const struct launch *l);
