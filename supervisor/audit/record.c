@@ -53,11 +53,12 @@ void record_format(struct buf *line, const struct envelope *envelope, struct byt
 
 static json_t *parse_json(struct bytes line, json_error_t *ret_error)
 {
-	json_t *root = json_loadb(line.data, line.len, JSON_REJECT_DUPLICATES, ret_error);
+	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+	json_t *root = json_loadb(line.data, line.len, flags, ret_error);
 
 	/* A register above 2^63 is valid JSON, only jansson has no integer for it. */
 	if (!root && json_error_code(ret_error) == json_error_numeric_overflow)
-		root = json_loadb(line.data, line.len, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, ret_error);
+		root = json_loadb(line.data, line.len, flags | JSON_DECODE_INT_AS_REAL, ret_error);
 	return root;
 }
 

@@ -393,7 +393,9 @@ static void a_long_record_is_cut_and_says_so(void **state)
 static void members_that_are_none_leave_only_a_note(void **state)
 {
 	static const char *const bad[] = { "\"a\":1}", "\"a\":1,", "\"a\":\"\n\"", "\"a\":[1", "\"a\"", "x", "\"a\":tru e", "\"a\":\"\xff\"",
-					   "\"seq\":7", "\"n\":1,\"prev\":\"x\"", "\"a\":{}}", "\"a\":\"\\ud800\"", "\"a\":{\"b\":1,}" };
+					   "\"seq\":7", "\"n\":1,\"prev\":\"x\"", "\"a\":{}}", "\"a\":\"\\ud800\"", "\"a\":{\"b\":1,}", "\"a\":1e999",
+					   "\"a\":01", "\"a\":nul", "\"a\":-", "\"a\":1.",
+					   "\"a\":\"\\ud800abcdef\"", "\"a\":\"\\udc00\"", "\"a\":\"\\q\"", "\"a\":\"\\u12g4\"" };
 	struct audit *audit = open_plain();
 	_cleanup_buf_ struct buf members = { 0 };
 	struct record r;
@@ -405,7 +407,7 @@ static void members_that_are_none_leave_only_a_note(void **state)
 		assert_int_equal(audit_record(audit, "bad", AUDIT_INFO, false, &members), 0);
 	}
 	buf_reset(&members);
-	buf_text(&members, "\"a\": {\"seq\": [1, -2.5e3, true, null, 18446744073709551615]}, \"b\": \"\xc3\xa9\\ud83d\\ude00\"");
+	buf_text(&members, "\"a\": {\"seq\": [1, -2.5, 0, \"\\u0000\", true, null, 18446744073709551615]}, \"b\": \"\xc3\xa9\\ud83d\\ude00\"");
 	assert_int_equal(audit_record(audit, "good", AUDIT_INFO, false, &members), 0);
 	assert_int_equal(audit_record(audit, "empty", AUDIT_INFO, false, NULL), 0);
 	assert_int_equal(audit_record(audit, "Bad\n", AUDIT_INFO, false, NULL), -EINVAL);
