@@ -3,3 +3,8 @@
 #pragma once
 
 int cli_audit(int argc, char **argv);
+int cli_check(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+int cli_health(int argc, char **argv);
+int cli_policy(int argc, char **argv);
+int cli_status(int argc, char **argv);

@@ -60,7 +60,7 @@ bool zygote_ended(struct enforcer *e, pid_t pid);
 
 /* ---- launches.c ---- */
 
-enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED };
+enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED, LAUNCH_FAILED };
 
 struct launch {
 	struct launch *next;
@@ -171,8 +171,6 @@ void status_service(struct enforcer *e, const char *json);
 
 /* "~" replaced by home; NULL-terminated, one allocation, free() it. */
 const char **plan_expand(const struct strings *paths, const char *home);
-/* Every path to mask: Cordon's own and the protected names of every home in passwd. free() it. */
-const char **plan_masks(const struct policy *policy);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -220,4 +218,4 @@ struct enforcer {
 };
 
 uint64_t now_us(void);
-void enforcer_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd);
+void pid1_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd);

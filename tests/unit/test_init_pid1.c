@@ -124,6 +124,9 @@ static int as_enforcer(const char *part)
 			if (pread(fd, content, sizeof(content) - 1, 0) < 0)
 				return 94;
 			heard("kept %u %llu %s", m.kind, (unsigned long long)m.id, content);
+			/* As an enforcer that finds its keeper dead. */
+			tell(ENFORCER_DROP, m.kind, m.id, 0, NULL, -1);
+			tell(ENFORCER_LAUNCHES, 0, 0, 0, NULL, -1);
 			break;
 		case INIT_KEPT_END:
 			if (strcmp(part, "fail") == 0) {
