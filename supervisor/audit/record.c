@@ -41,8 +41,9 @@ void record_format(struct buf *line, const struct envelope *envelope, struct byt
 	char ts[32];
 
 	record_time(envelope->real_us, ts);
-	buf_format(line, "{\"v\":1,\"seq\":%" PRIu64 ",\"ts\":\"%s\",\"mono_us\":%" PRIu64 ",%s,\"type\":\"%.*s\",\"sev\":\"%s\",\"prev\":\"%s\"",
-		   envelope->seq, ts, envelope->mono_us, envelope->source, (int)envelope->type.len, envelope->type.data,
+	buf_format(line,
+		   "{\"v\":1,\"seq\":%" PRIu64 ",\"ts\":\"%s\",\"mono_us\":%" PRIu64 ",%s,\"type\":\"%.*s\",\"sev\":\"%s\","
+		   "\"prev\":\"%s\"", envelope->seq, ts, envelope->mono_us, envelope->source, (int)envelope->type.len, envelope->type.data,
 		   audit_severity_name(envelope->severity), envelope->prev);
 	if (members.len) {
 		buf_char(line, ',');

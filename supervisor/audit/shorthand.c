@@ -286,7 +286,8 @@ static void put_call(struct buf *b, const json_t *root)
 /* A decision: about a call, about a launch, or about something else. */
 static void put_decision(struct buf *b, json_t *root)
 {
-	static const char *const elsewhere[] = { "decision", "mode", "errno", "rule", "tag", "launch", "agent", "hint", "shadow", "unreviewed", NULL };
+	static const char *const elsewhere[] = { "decision", "mode",  "errno", "rule",	 "tag",	       "launch",
+						 "agent",    "hint",  "shadow", "unreviewed", NULL };
 
 	if (json_object_get(root, "sys")) {
 		put_call(b, root);
