@@ -89,6 +89,8 @@ struct row {
 #define NOTIFY(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, true, { __VA_ARGS__ } }
 /* In mode off nobody judges files, and so many records would say little. */
 #define CHANGES(call) { { SYS_##call, #call, CALL_PATH, 0, NULL }, false, { { 0 } } }
+#define ACTS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, false, { __VA_ARGS__ } }
+#define NOT_ZERO(nr_arg) NONE_OF(nr_arg, ALL_BITS, 0)
 #define REFUSE(call, number, sentence, ...) { { SYS_##call, #call, CALL_REFUSED, number, sentence }, false, { __VA_ARGS__ } }
 
 #define MOUNTS "Mounts of the agents' tree do not change."
@@ -140,6 +142,21 @@ static const struct row rows[] = {
 	CHANGES(utimes),
 	CHANGES(futimesat),
 	CHANGES(utimensat),
+	/* Signal 0 only asks whether somebody is there. A pid of 0 is the caller itself, for the rest of these. */
+	ACTS(kill, NOT_ZERO(1)),
+	ACTS(tkill, NOT_ZERO(1)),
+	ACTS(tgkill, NOT_ZERO(2)),
+	ACTS(rt_sigqueueinfo, NOT_ZERO(1)),
+	ACTS(rt_tgsigqueueinfo, NOT_ZERO(2)),
+	ACTS(pidfd_send_signal, NOT_ZERO(1)),
+	ACTS(prlimit64, NOT_ZERO(0)),
+	ACTS(sched_setaffinity, NOT_ZERO(0)),
+	ACTS(sched_setscheduler, NOT_ZERO(0)),
+	ACTS(sched_setparam, NOT_ZERO(0)),
+	ACTS(sched_setattr, NOT_ZERO(0)),
+	ACTS(fcntl, ONE_OF(1, ALL_BITS, F_SETOWN)),
+	ACTS(setpriority),
+	ACTS(ioprio_set),
 	NOTIFY(connect, CALL_CONNECT),
 
 	/* EBUSY is what the kernel says to a second listener; ours must be the only one, or the newest would answer our calls. */
@@ -212,6 +229,9 @@ static const struct row rows[] = {
 	/* Docker's values: Linux, UNAME26, PER_LINUX32, both, and the query. */
 	REFUSE(personality, EPERM, "This personality weakens the address space or changes the ABI.",
 	       NONE_OF(0, ALL_BITS, 0, 0x8, 0x20000, 0x20008, 0xffffffff)),
+	/* Their owner argument is in memory, where it could change after it was judged. */
+	REFUSE(ioctl, EPERM, "A signal owner set this way could be any process.", ONE_OF(1, ALL_BITS, FIOSETOWN, SIOCSPGRP)),
+	REFUSE(fcntl, EPERM, "A signal owner set this way could be any process.", ONE_OF(1, ALL_BITS, F_SETOWN_EX)),
 	REFUSE(ioctl, EPERM, "This terminal ioctl types into another program's input.", ONE_OF(1, ALL_BITS, TIOCSTI, TIOCLINUX)),
 
 	/* Sockets: TCP, UDP and ping over IP, UNIX, and the netlink that tools read interfaces, sockets and devices with. */

@@ -103,6 +103,8 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
 bool launch_descends(const struct enforcer *e, pid_t pid);
+/* 0 when there is no such process. */
+pid_t launch_parent_of(pid_t pid);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -134,7 +136,7 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
 
-/* ---- exec.c, files.c, paths.c, sockets.c: one class of calls each ---- */
+/* ---- exec.c, files.c, paths.c, processes.c, sockets.c: one class of calls each ---- */
 
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
@@ -144,6 +146,7 @@ void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
 void path_handle(struct enforcer *e, const struct call *call);
+void process_handle(struct enforcer *e, const struct call *call);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 void socket_forget(struct enforcer *e, const struct launch *l);

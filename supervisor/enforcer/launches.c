@@ -433,6 +433,11 @@ static pid_t parent_of(pid_t pid, int *ret_filters)
 	return parent;
 }
 
+pid_t launch_parent_of(pid_t pid)
+{
+	return parent_of(pid, NULL);
+}
+
 static bool has_keeper(const struct enforcer *e, pid_t pid)
 {
 	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
