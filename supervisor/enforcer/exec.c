@@ -20,13 +20,10 @@
 /* <sys/ptrace.h> and <linux/ptrace.h> cannot both be included. */
 long ptrace(int request, ...);
 
-#define PATH_SHOWN 512
-
 struct flight {
 	struct flight *next;
 	struct exec_call exec;
-	struct call call;		/* launch and received_us stay valid; slot and request only while waiting */
-	struct seccomp_notif request;	/* a copy: the slot is free once the call is continued */
+	struct call call;		/* its slot stays taken until the exec is verified or has failed */
 	pid_t tid, group;
 	bool waiting;			/* not judged yet: another exec of its thread group is in flight */
 	struct decision decision;
@@ -105,7 +102,6 @@ static pid_t thread_group(pid_t tid)
 static void describe(const struct exec_call *x, struct buf *ret_what)
 {
 	struct json_out j = { .buf = ret_what };
-	size_t shown = x->argv.nr < 32 ? x->argv.nr : 32;
 
 	json_object_begin(&j, "exec");
 	json_bytes(&j, "path", bytes_of(x->path.data ? x->path.data : ""));
@@ -113,15 +109,8 @@ static void describe(const struct exec_call *x, struct buf *ret_what)
 		json_bytes(&j, "resolved", bytes_of(x->file.path));
 	if (x->script)
 		json_bytes(&j, "interpreter", bytes_of(x->interpreter));
-	json_array_begin(&j, "argv");
-	for (size_t i = 0; i < shown && x->argv_pointers; i++) {
-		struct bytes argument = bytes_of(x->argv_pointers[i]);
-
-		if (argument.len > PATH_SHOWN)
-			argument.len = PATH_SHOWN;
-		json_bytes(&j, NULL, argument);
-	}
-	json_array_end(&j);
+	if (x->argv_pointers)
+		record_put_argv(&j, x->argv_pointers);
 	json_uint(&j, "argc", x->argv.nr);
 	json_object_end(&j);
 }
@@ -179,11 +168,8 @@ static void fly(struct enforcer *e, struct flight *f)
 		return deny(e, f, EPERM);
 	}
 	f->waiting = false;
-	f->request = *f->call.request;
 	flight_add(e, f);
-	notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
-	f->call.request = &f->request;
-	f->call.slot = NULL;
+	notify_continue_judged(&f->call);
 }
 
 /* Judges and answers, or flies. */
@@ -256,6 +242,7 @@ static void land(struct enforcer *e, struct flight *f)
 	pid_t group = f->group;
 
 	flight_remove(e, f);
+	notify_release(e, &f->call);
 	flight_give(e, f);
 	for (struct flight *w = group ? e->flights->flying : NULL; w; w = w->next) {
 		if (!w->waiting || w->group != group)

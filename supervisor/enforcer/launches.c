@@ -301,6 +301,7 @@ static int take_spec(struct enforcer *e, struct launch *l, int fd, int64_t bytes
 		return -ENOMEM;
 	l->agent = l->blob + s->agent_offset;
 	l->user = l->blob + s->user_offset;
+	l->zygote = zygote_id(l->agent, s->uid, s->mode == MODE_OFF);
 	l->subject = (struct judge_subject){
 		.mode = (enum mode)s->mode,
 		.unreviewed_allow = e->unreviewed_allow,
@@ -358,8 +359,10 @@ static void notice_text(const struct launch *l, enum event_type type, const char
 		struct keeper_message head;
 		char text[PROTO_TEXT_MAX];
 	} notice = { .head = { .type = KEEPER_NOTICE, .launch_id = l->id, .number = type } };
-	size_t len = strnlen(text, sizeof(notice.text));
+	size_t len = strlen(text);
 
+	if (len > sizeof(notice.text))
+		len = sizeof(notice.text);
 	notice.head.text_bytes = (uint32_t)len;
 	memcpy(notice.text, text, len);
 	(void)io_send(l->keeper.fd, &notice, sizeof(notice.head) + len, NULL, 0, MSG_DONTWAIT);

@@ -36,19 +36,29 @@ static void pause_launch(struct enforcer *e, struct launch *l, bool pause)
 	source_change(e, &l->calls, pause ? 0 : EPOLLIN);
 }
 
+void notify_release(struct enforcer *e, const struct call *call)
+{
+	set_stage(call->slot, SLOT_FREE);
+	slot_request(call->slot)->id = 0;
+	pause_launch(e, call->launch, false);
+}
+
 void notify_answer(struct enforcer *e, const struct call *call, struct answer answer)
 {
 	struct table_slot *slot = call->slot;
-	uint64_t id = call->request->id;
 
 	slot->error_number = answer.kind == ANSWER_DENY ? answer.error_number : 0;
 	slot->value = answer.kind == ANSWER_VALUE ? answer.value : 0;
 	if (answer.kind != ANSWER_CONTINUE)
 		set_stage(slot, SLOT_ACTED);
-	(void)listener_answer(&call->launch->listener, id, answer);
-	set_stage(slot, SLOT_FREE);
-	slot_request(slot)->id = 0;
-	pause_launch(e, call->launch, false);
+	(void)listener_answer(&call->launch->listener, call->request->id, answer);
+	notify_release(e, call);
+}
+
+void notify_continue_judged(const struct call *call)
+{
+	set_stage(call->slot, SLOT_JUDGED);
+	(void)listener_answer(&call->launch->listener, call->request->id, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
@@ -172,13 +182,19 @@ static void recover_slot(struct enforcer *e, struct launch *l, struct table_slot
 		.verdict = VERDICT_DENY, .tag = "incomplete_evidence", .rule = "boundary.restart", .origin = { "", 0 },
 		.reason = "the enforcer died while it acted for this call; whether it was done is not known",
 	};
+	static const struct decision killed = {
+		.verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.restart", .origin = { "", 0 },
+		.reason = "the enforcer died between judging this exec and verifying it, and the process with it",
+	};
 	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
 	enum slot_stage stage = __atomic_load_n(&slot->stage, __ATOMIC_ACQUIRE);
 
 	call.rule = filter_rule_for(&call.request->data);
 	if (!listener_waits(&l->listener, call.request->id)) {
-		slot_request(slot)->id = 0;
-		return;
+		/* An exec that was judged and not yet verified: its process died with the tracer (EXITKILL), as it must. */
+		if (stage == SLOT_JUDGED)
+			record_call(e, &call, &(struct outcome){ .decision = &killed, .verb = "kill", .certainty = "verified" });
+		return notify_release(e, &call);
 	}
 	if (stage == SLOT_ACTING)
 		return notify_deny(e, &call, &decision, EIO, NULL);

@@ -43,12 +43,13 @@ static const char **list_finish(struct list *l)
 	return items;
 }
 
+/* A user whose home is "/" or none has no home to speak of: its "~" must not become the whole tree. */
 static void add_expanded(struct list *l, const char *path, const char *home)
 {
-	if (path[0] == '~' && (path[1] == '/' || !path[1]))
-		list_add(l, strcmp(home, "/") == 0 ? "" : home, path + 1);
-	else
+	if (path[0] != '~')
 		list_add(l, path, "");
+	else if (home[0] == '/' && home[1])
+		list_add(l, home, path + 1);
 }
 
 const char **plan_expand(const struct strings *paths, const char *home)

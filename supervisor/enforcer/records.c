@@ -47,7 +47,7 @@ static void put_argument(struct json_out *j, const char *argument)
 	json_bytes(j, NULL, bytes_of(shown));
 }
 
-static void put_argv(struct json_out *j, const char *const *argv)
+void record_put_argv(struct json_out *j, const char *const *argv)
 {
 	json_array_begin(j, "argv");
 	for (size_t i = 0; argv[i] && i < ARGUMENTS_SHOWN; i++)
@@ -247,7 +247,7 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	json_uint(&j, "uid", l->spec->uid);
 	json_int(&j, "pid", l->command);
 	json_int(&j, "keeper", l->keeper_pid);
-	put_argv(&j, l->argv);
+	record_put_argv(&j, l->argv);
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);
 	json_uint(&j, "start_us", now_us() - l->spec->asked_us);
@@ -283,7 +283,7 @@ void record_refused_launch(struct enforcer *e, const struct launch_order *order,
 	put_decision(&j, decision);
 	json_text(&j, "agent", order->agent[0] ? order->agent : NULL);
 	json_uint(&j, "peer_uid", uid);
-	put_argv(&j, (const char *const *)order->argv);
+	record_put_argv(&j, (const char *const *)order->argv);
 	json_bytes(&j, "cwd", bytes_of(order->cwd));
 	audit_record(e->audit, "cmd_begin", AUDIT_MED, true, &members);
 }

@@ -44,7 +44,9 @@ static void answer_client(int client, enum event_type type, const char *text)
 		char text[PROTO_TEXT_MAX];
 	} event = { .head = { .type = type } };
 
-	event.head.text_bytes = (uint32_t)strnlen(text, sizeof(event.text));
+	size_t len = strlen(text);
+
+	event.head.text_bytes = (uint32_t)(len < sizeof(event.text) ? len : sizeof(event.text));
 	memcpy(event.text, text, event.head.text_bytes);
 	(void)io_send(client, &event, sizeof(event.head) + event.head.text_bytes, NULL, 0, MSG_DONTWAIT);
 }

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static uint64_t zygote_id(const char *agent, uid_t uid, bool off)
+uint64_t zygote_id(const char *agent, uid_t uid, bool off)
 {
 	struct sha256 hash;
 	uint8_t digest[32];
@@ -119,6 +119,12 @@ struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool
 	for (struct zygote *z = e->zygotes; z; z = z->next)
 		if (z->id == id)
 			return z;
+	/* Its launches stand in the dead one's scope layer; a new one's could not signal them. */
+	for (const struct launch *l = e->launches; l; l = l->next)
+		if (l->zygote == id && l->spec) {
+			err_set(ret_error, -EAGAIN, "the zygote of this agent died; nothing of it starts until its earlier launches have ended");
+			return NULL;
+		}
 	return zygote_start(e, id, off, ret_error);
 }
 
