@@ -151,6 +151,12 @@ void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 void socket_forget(struct enforcer *e, const struct launch *l);
 
+/* ---- protected.c: opens of masked names ---- */
+
+/* Marks the masks of the safe namespace, when there is one and nobody has yet. Returns 0 or -errno with ret_error. */
+int protected_start(struct enforcer *e, struct err *ret_error);
+int protected_adopt(struct enforcer *e, int fd);
+
 /* ---- records.c ---- */
 
 struct outcome {			/* how a call ended, for the record */
@@ -162,6 +168,8 @@ struct outcome {			/* how a call ended, for the record */
 };
 
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+/* An open of a masked name by pid. launch: NULL when it is in none. */
+void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision);
 void record_begin(struct enforcer *e, const struct launch *l);
 void record_end(struct enforcer *e, const struct launch *l, int status);
 /* "argv": redacted element by element, and no more of it than a record has room for. */
@@ -182,6 +190,8 @@ void status_service(struct enforcer *e, const char *json);
 
 /* The folders a launch of a user with this home may write; NULL-terminated, one allocation, free() it. */
 const char **plan_roots(const struct policy *policy, const char *home);
+/* The protected names of every home in passwd; NULL-terminated, free() it. */
+const char **plan_protected(const struct policy *policy);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -189,7 +199,7 @@ const struct layer *plan_missing_layer(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source init_source, signals, launch_socket, control_socket, connect_done;
+	struct source init_source, signals, launch_socket, control_socket, connect_done, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];
 	struct policy *policy;
