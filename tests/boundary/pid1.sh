@@ -167,6 +167,22 @@ ended 12
 equal "TERM from outside ends it with 0" 0 "$status"
 check "well inside ten seconds" test $((($(date +%s%N) - begun) / 1000000)) -lt 8000
 
+# A mode nobody knows, from the environment, is guarded and loudly recorded; the enforcer may be killed; the log is sealed at the end.
+CORDON_MODE=lenient start --state-dir "$WORK/state" --policy "$WORK/policies" init
+check "an unknown mode in the environment does not stop the start" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "it is said" grep -q '^cordon: CORDON_MODE has an unknown mode; guarded is used' "$WORK/log"
+kill -KILL "$(pgrep -P "$OUTER" -f '^cordond enforcer')"
+check "a killed enforcer is noticed" wait_until 5 grep -q '^cordon: state degraded: the enforcer is being restarted' "$WORK/log"
+check "and replaced within a second or so" wait_until 3 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
+kill -TERM "$OUTER"
+ended 12
+equal "it ends with 0" 0 "$status"
+log=$(find "$WORK/state/audit" -name 'audit-*.jsonl' | sort | tail -n 1)
+check "the unknown mode is recorded as high" bash -c "grep '\"type\":\"policy_load\"' '$log' | grep '\"value\":\"lenient\"' | grep -q '\"sev\":\"high\"'"
+check "the mode is guarded" bash -c "head -n 3 '$log' | grep -q '\"mode\":\"guarded\"'"
+check "the audit ends with a seal" bash -c "tail -n 1 '$log' | grep -q '\"type\":\"seal\"'"
+rm -rf "$WORK/state"
+
 # Starts that cannot succeed.
 echo 'python3 -m http.server --bind 127.0.0.1 48080 >/dev/null 2>&1 & sleep 1' >"$WORK/before"
 start --mode off --policy "$WORK/policies" init
