@@ -146,7 +146,7 @@ equal "its environment is clean" "HOME LANG LOGNAME PATH PYTHONDONTWRITEBYTECODE
 check "another user cannot read its key" inside setpriv --reuid=61998 --regid=61998 --clear-groups sh -c '! cat /run/cordon-ca/mitmproxy-ca.pem'
 check "another user cannot look into PID 1" inside setpriv --reuid=61998 --regid=61998 --clear-groups sh -c '! cat /proc/1/environ && ! ls /proc/1/fd'
 check "TERM from inside changes nothing" inside sh -c 'kill -TERM 1; sleep 0.3; kill -0 1'
-check "the machine's own store was left alone" bash -c "! grep -q 'BEGIN cordon' /etc/ssl/certs/ca-certificates.crt"
+check "the machine's own store was left alone" bash -c "! grep -q '>>> cordon' /etc/ssl/certs/ca-certificates.crt"
 cat >"$WORK/serve" <<'SERVE'
 cd /run && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost \
 	-keyout t.key -out t.pem 2>/dev/null
