@@ -134,6 +134,9 @@ static void adopt(struct enforcer *e, struct inheritance *in)
 		case KEPT_KEEPER:
 			launch_adopt(e, item->id, item->fd);
 			break;
+		case KEPT_GUARD:
+			(void)protected_adopt(e, item->fd);
+			break;
 		default:
 			close(item->fd);
 		}
@@ -381,7 +384,7 @@ static int prepare_process(struct enforcer *e)
 {
 	struct rlimit files = { 65536, 65536 };
 
-	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .exit_code = -1, .started_us = now_us() };
+	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .guard.fd = -1, .exit_code = -1, .started_us = now_us() };
 	/* Agents may be of our uid in some tiers, and root may be: nobody reads or traces us. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(e->init, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
@@ -434,6 +437,8 @@ int enforcer_main(void)
 	if (prepare_loop(e, &error) < 0)
 		return fail(e, EXIT_INTERNAL, &error);
 	adopt(e, &in);
+	if (protected_start(e, &error) < 0)
+		return fail(e, EXIT_LAYER, &error);
 	r = source_add(e, &e->init_source, e->init, EPOLLIN, init_ready);
 	if (r < 0)
 		return EXIT_INTERNAL;
