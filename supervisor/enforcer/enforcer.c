@@ -223,6 +223,7 @@ static void take_record(struct enforcer *e, int64_t severity, char *text)
 
 static void seal(struct enforcer *e)
 {
+	repeats_flush(e);
 	record_text(e, "stop", AUDIT_INFO, "why", e->state_why);
 	e->exit_code = audit_close(e->audit, true) < 0 ? EXIT_AUDIT : 0;
 	e->audit = NULL;
@@ -400,6 +401,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 
 	if (r == 0)
 		r = sockets_start(e);
+	if (r == 0)
+		r = repeats_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);

@@ -181,6 +181,16 @@ void record_layers(struct enforcer *e);
 /* The JSON object an agent sees. launch 0 when there is none yet. */
 void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *decision, struct buf *ret_json);
 
+/* The members that a sum of repeats carries: who, what, which rule. */
+void record_repeat_members(const struct call *call, const struct outcome *outcome, struct buf *ret_members);
+
+/* ---- repeats.c: the same refusal again ---- */
+
+int repeats_start(struct enforcer *e);
+/* True when this refusal is one more of a kind that was recorded in full within the last seconds: it is counted, and summed up later. */
+bool repeats_counted(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+void repeats_flush(struct enforcer *e);
+
 /* ---- status.c: control.sock ---- */
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
@@ -231,6 +241,7 @@ struct enforcer {
 	struct exec_flights *flights;	/* exec.c's own */
 	struct connects *connects;	/* sockets.c's own */
 	struct request *requests;	/* requests.c's own */
+	struct repeats *repeats;	/* repeats.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */

@@ -218,6 +218,8 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	struct json_out j = { .buf = &members };
 	const bool refused = strcmp(o->verb, "allow") != 0;
 
+	if (refused && repeats_counted(e, call, o))
+		return;
 	json_text(&j, "decision", o->verb);
 	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
 	json_text(&j, "mode", mode_name(call->launch->subject.mode));
@@ -234,6 +236,19 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 		json_object_end(&j);
 	}
 	audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
+}
+
+void record_repeat_members(const struct call *call, const struct outcome *o, struct buf *ret_members)
+{
+	struct json_out j = { .buf = ret_members };
+
+	json_text(&j, "decision", o->verb);
+	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
+	json_text(&j, "mode", mode_name(call->launch->subject.mode));
+	put_decision(&j, o->decision);
+	put_call(&j, call, o->what);
+	json_text(&j, "certainty", o->certainty);
+	put_launch(&j, call->launch);
 }
 
 void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision)
