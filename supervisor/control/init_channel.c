@@ -46,13 +46,7 @@ int init_channel_receive(int channel, struct init_message *ret_message, char *re
 	unsigned nr_fds = 0;
 	ssize_t len;
 
-	/*
-	 * A far end that died before it read everything makes the kernel report ECONNRESET once, ahead of the messages it
-	 * had sent (unix_release_sock). Those still count: the last one may say why it died, or hand over a launch.
-	 */
-	do
-		len = io_receive(channel, data, sizeof(data), &fd, 1, &nr_fds, flags);
-	while (len == -ECONNRESET);
+	len = io_receive(channel, data, sizeof(data), &fd, 1, &nr_fds, flags);
 	if (len <= 0)
 		return (int)len;
 	if (nr_fds == 0)

@@ -245,6 +245,12 @@ void init_settle(struct init *init);
 /* Nothing can be done any more: one line, children killed, exit 115. */
 void init_panic(const char *line) __attribute__((noreturn));
 
+/* enforcer_queue.c */
+/* text and fd stay the caller's. */
+void enforcer_append(struct enforcer *e, const struct init_message *message, const char *text, int fd);
+void enforcer_pop(struct enforcer *e);
+void enforcer_queued_free(struct queued *q);
+
 /* enforcer_link.c */
 void enforcer_start(struct init *init);
 void enforcer_tell(struct init *init, enum init_message_type type, int64_t number, const char *text);

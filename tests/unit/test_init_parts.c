@@ -158,6 +158,26 @@ static void a_message_whose_lengths_do_not_add_up_is_refused(void **state)
 	close(pair[1]);
 }
 
+static void messages_for_an_enforcer_that_does_not_read_are_bounded_and_counted(void **state)
+{
+	struct enforcer e = { .channel = -1 };
+	const struct init_message message = { .type = INIT_RECORD };
+
+	(void)state;
+	for (int i = 0; i < 3000; i++)
+		enforcer_append(&e, &message, "state\n", -1);
+	assert_in_range(e.nr_queued, 1000, 1100);
+	assert_int_equal(e.nr_queued + e.nr_dropped, 3000);
+	while (e.first)
+		enforcer_pop(&e);
+	assert_int_equal(e.nr_queued, 0);
+	/* Empty again, it takes new ones. */
+	enforcer_append(&e, &message, NULL, 2);
+	assert_non_null(e.first);
+	assert_true(is_open(e.first->fd) && e.first->fd != 2);
+	enforcer_pop(&e);
+}
+
 static char *folder;
 
 static const char *in_folder(const char *name)
@@ -284,6 +304,7 @@ int main(void)
 		cmocka_unit_test(the_channel_carries_text_and_a_descriptor),
 		cmocka_unit_test(what_was_sent_before_a_death_arrives_though_the_dead_left_messages_unread),
 		cmocka_unit_test(a_message_whose_lengths_do_not_add_up_is_refused),
+		cmocka_unit_test(messages_for_an_enforcer_that_does_not_read_are_bounded_and_counted),
 		cmocka_unit_test(our_block_is_appended_replaced_and_removed_and_nothing_else_changes),
 		cmocka_unit_test(a_link_stays_a_link_and_its_target_changes),
 		cmocka_unit_test(folders_are_made_and_taken_but_links_and_strangers_are_refused),
