@@ -164,6 +164,14 @@ static const struct row rows[] = {
 	  true,
 	  { ONE_OF(0, ALL_BITS, SECCOMP_SET_MODE_FILTER), ANY_BIT(1, SECCOMP_FILTER_FLAG_NEW_LISTENER) } },
 
+	/* An agent's own filter can only take calls away, but then they are refused where nobody sees it: that there is one is recorded. */
+	{ { SYS_seccomp, "seccomp", CALL_NOTED, 0, "A filter of the agent's own can hide refused calls from the record." },
+	  false,
+	  { ONE_OF(0, ALL_BITS, SECCOMP_SET_MODE_FILTER, SECCOMP_SET_MODE_STRICT), NONE_OF(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER) } },
+	{ { SYS_prctl, "prctl", CALL_NOTED, 0, "A filter of the agent's own can hide refused calls from the record." },
+	  false,
+	  { ONE_OF(0, ALL_BITS, PR_SET_SECCOMP) } },
+
 	REFUSE(mount, EPERM, MOUNTS),
 	REFUSE(umount2, EPERM, MOUNTS),
 	REFUSE(pivot_root, EPERM, MOUNTS),
