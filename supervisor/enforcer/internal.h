@@ -230,6 +230,7 @@ struct enforcer {
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;
 	enum init_state state;
+	bool state_final;		/* PID 1 tries no recovery from it */
 	char state_why[256];
 	unsigned restarts;
 	struct zygote *zygotes;
