@@ -49,6 +49,7 @@
 #define PROTOCOL_L2TP 115
 #define PROTOCOL_SCTP 132
 #define PROTOCOL_SMC 256
+#define PROTOCOL_MPTCP 262
 #define SOCKET_TYPE_MASK 0xf			/* the rest of socket(2)'s type argument is SOCK_CLOEXEC and SOCK_NONBLOCK */
 #define NETLINK_PROTOCOL_MASK 0x1f		/* the kernel refuses numbers from MAX_LINKS, 32, on */
 #define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
@@ -101,6 +102,7 @@ struct row {
 #define KEYS "Kernel keyrings are shared beyond the container."
 #define MODULES "Kernel code is not loaded from here."
 #define CLOCK "The clock is the host's."
+#define FAST_OPEN "A send that connects on its way is not judged; connect first."
 
 static const struct row rows[] = {
 	/* Notified and decided by the enforcer. */
@@ -249,12 +251,19 @@ static const struct row rows[] = {
 	/* (AF_INET, SOCK_PACKET) is an AF_PACKET socket to the kernel. */
 	REFUSE(socket, EPERM, "Raw sockets go around every address rule.", ONE_OF(0, ALL_BITS, AF_INET, AF_INET6),
 	       NONE_OF(1, SOCKET_TYPE_MASK, SOCK_STREAM, SOCK_DGRAM)),
-	/* SCTP connects by setsockopt, SMC by messages of its own, L2TP sends bare IP packets: none of them by a judged connect(2). */
+	/*
+	 * SCTP connects by setsockopt, SMC by messages of its own, L2TP sends bare IP packets: none of them by a judged connect(2). MPTCP does,
+	 * but Landlock does not hold its connects (6.13), and Landlock is what a raced connect runs into. Programs fall back to TCP.
+	 */
 	REFUSE(socket, EPROTONOSUPPORT, "This protocol connects in ways that are not judged.", ONE_OF(0, ALL_BITS, AF_INET, AF_INET6),
-	       ONE_OF(2, ALL_BITS, PROTOCOL_L2TP, PROTOCOL_SCTP, PROTOCOL_SMC)),
+	       ONE_OF(2, ALL_BITS, PROTOCOL_L2TP, PROTOCOL_SCTP, PROTOCOL_SMC, PROTOCOL_MPTCP)),
 	/* EPROTONOSUPPORT is what PAM and sudo take for "no audit in this kernel". */
 	REFUSE(socket, EPROTONOSUPPORT, "This netlink protocol configures the kernel.", ONE_OF(0, ALL_BITS, AF_NETLINK),
 	       NONE_OF(2, NETLINK_PROTOCOL_MASK, NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT, NETLINK_GENERIC)),
+	/* TCP fast open is a connect(2) in a send, past Landlock too. EOPNOTSUPP is what a kernel says where it is switched off. */
+	REFUSE(sendto, EOPNOTSUPP, FAST_OPEN, ANY_BIT(3, MSG_FASTOPEN)),
+	REFUSE(sendmsg, EOPNOTSUPP, FAST_OPEN, ANY_BIT(2, MSG_FASTOPEN)),
+	REFUSE(sendmmsg, EOPNOTSUPP, FAST_OPEN, ANY_BIT(3, MSG_FASTOPEN)),
 	REFUSE(socketpair, EAFNOSUPPORT, "This address family has no address rules.", NONE_OF(0, ALL_BITS, AF_UNIX, AF_INET, AF_INET6)),
 };
 

@@ -63,6 +63,7 @@ static int put_landlock(const struct enforcer *e, const struct judge_subject *su
 	s->nr_landlock = (uint32_t)nr;
 	s->landlock_offset = put(b, packed, (size_t)nr * sizeof(packed[0]));
 	s->landlock_handled = landlock_handled(e->landlock_abi);
+	s->landlock_handled_net = landlock_handled_net(e->landlock_abi);
 	s->landlock_bytes = (uint32_t)sys_landlock_ruleset_bytes(e->landlock_abi);
 	return 0;
 }
