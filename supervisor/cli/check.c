@@ -42,8 +42,8 @@ static const char help[] =
 	"  connect ADDRESS:PORT  a literal address; IPv6 in brackets\n"
 	"  env NAME[=VALUE]      what command text sets\n"
 	"  stdin TEXT            what is typed into a running program\n"
-	"  http METHOD URL, browser ARG...\n"
-	"                        not judged by this build: always a deny (incomplete_evidence)\n"
+	"  http METHOD URL       a request; names are not resolved\n"
+	"  browser ARG...        not judged by this build: always a deny (incomplete_evidence)\n"
 	"\n"
 	"  --mode M              off, guarded, observe, readonly (default: the policy's)\n"
 	"  --policy DIR          policy folder (default: $CORDON_POLICY, else " CORDON_POLICY_DIR ")\n"
@@ -155,8 +155,15 @@ static void ask(const struct check *c, const char *const *words, struct decision
 		refuse(ret, "invalid_request", "check.address", "Expected a literal address and a port, such as 192.0.2.1:80 or [2001:db8::1]:80.");
 		return;
 	case KIND_HTTP:
+		action.kind = ACTION_HTTP;
+		action.method = arguments[0];
+		action.url = arguments[0] ? arguments[1] : NULL;
+		if (arguments[0] && arguments[1] && !arguments[2])
+			break;
+		refuse(ret, "invalid_request", "check.arguments", "The kind http needs a method and a URL.");
+		return;
 	case KIND_BROWSER:
-		refuse(ret, "incomplete_evidence", "check.not_built", "This build does not judge http and browser actions yet.");
+		refuse(ret, "incomplete_evidence", "check.not_built", "This build does not judge browser actions yet.");
 		return;
 	default:
 		refuse(ret, "invalid_request", "check.kind", "The kind is not one of exec, read, write, connect, env, stdin, http, browser.");

@@ -32,7 +32,7 @@ struct scope {
 int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error);
 void scope_free(struct scope *scope);
 
-enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
+enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL, ACTION_HTTP };
 
 struct judge_subject {		/* who asks */
 	enum mode mode;
@@ -65,6 +65,8 @@ struct action {
 	/* ACTION_STDIN: bytes typed */
 	const char *typed;
 	size_t typed_bytes;
+	/* ACTION_HTTP: a request, by its method and URL as typed; nothing is resolved here */
+	const char *method, *url;
 	/* ACTION_CALL: a system call that registers alone decide: its name */
 	const char *call;
 };

@@ -2,6 +2,7 @@
 /* Inside the judge: one question on its way to an answer, and the words of an answer. */
 #pragma once
 
+#include "supervisor/judge/arguments.h"
 #include "supervisor/judge/judge.h"
 
 struct judging {
@@ -9,7 +10,16 @@ struct judging {
 	const struct judge_subject *subject;
 	const struct action *action;
 	struct decision *decision;
+	unsigned depth;		/* of command lines inside command lines */
+	bool fed;		/* its standard input is a file, a pipe or a text: nobody types there */
 };
+#define JUDGE_DEPTH_MAX 8
+
+/* At the kernel boundary the program is known, what it runs comes back as a question of its own, and what it touches is judged when touched. */
+static inline bool at_execve(const struct judging *j)
+{
+	return j->action->program;
+}
 
 struct ruling {			/* which rule speaks */
 	const char *id;
@@ -35,6 +45,41 @@ void judge_exec(const struct judging *j);
 void judge_path(const struct judging *j);
 void judge_connect(const struct judging *j);
 void judge_environment(const struct judging *j);
+void judge_http(const struct judging *j);
+
+/* Answers for one command line; text: words the shell has not made yet are flagged. */
+void judge_words(const struct judging *j, struct words words);
+/* Answers for a text that a shell will read. */
+void judge_text(const struct judging *j, const char *text);
+
+/* Of two answers about the same action the one that holds: hardline, deny, incomplete deny, review, allow. The earlier one when equal. */
+void answer_worse(struct decision *decision, const struct decision *other);
+
+/* What the words of a command line lead to, beyond what its data says: paths, targets, code, command lines inside it. */
+struct consequences {
+	unsigned effects;		/* to add */
+	unsigned without;		/* to take away */
+	bool answered;			/* decision holds an answer of its own, which the rules' must not soften */
+	struct decision decision;
+};
+void weigh_arguments(const struct judging *j, struct words words, const struct arguments *arguments, struct consequences *ret);
+
+/* Where a URL or host leads. */
+enum place {
+	PLACE_SCOPE,		/* is in the declared scope, or always reachable */
+	PLACE_PUBLIC,		/* no scope was declared */
+	PLACE_OUTSIDE,		/* of the declared scope */
+	PLACE_UNCLEAR,		/* not to be said without resolving or guessing */
+	PLACE_REFUSED,		/* answered with a deny */
+};
+struct url;
+enum place judge_target(const struct judging *j, const struct url *url);
+/* A URL's own words: whether a GET of it changes something; whether it, or a body, destroys data. */
+bool url_is_mutating(const struct policy *policy, const char *url);
+bool text_is_destructive(const struct policy *policy, const char *text);
+
+/* Where it is written or removed from; answers with a deny where that is refused. */
+bool path_is_refused(const struct judging *j, enum action_kind kind, const char *path);
 
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
 bool environment_loads_code(const struct judging *j);
@@ -48,10 +93,5 @@ bool path_is_writable(const struct judging *j, const char *path);
 /* For a path as typed in readonly: no expansion, no "..", inside the project, not sensitive. */
 bool path_stays_inside(const struct judging *j, const char *typed);
 
-#define WORDS_MAX 256
-#define TEXT_MAX_BYTES 16384
-/*
- * Splits a command text that holds no shell syntax at all into words; the text is copied into storage, the words point there.
- * Returns the number of words (NULL follows the last), 0 for a text without a word, or -1 with ret_why: what has to be read by a shell.
- */
-int text_words(const char *text, char storage[static TEXT_MAX_BYTES], const char *words[static WORDS_MAX + 1], const char **ret_why);
+#define WORDS_MAX 1024
+#define TEXT_MAX_BYTES 65536

@@ -28,13 +28,13 @@ static bool is_reserved(const char *word)
 	return false;
 }
 
-int text_words(const char *text, char storage[static TEXT_MAX_BYTES], const char *words[static WORDS_MAX + 1], const char **ret_why)
+static int split(const char *text, char storage[static TEXT_MAX_BYTES], const char *words[static WORDS_MAX + 1], const char **ret_why)
 {
 	size_t len = strlen(text), i;
 	int nr = 0;
 
 	if (len >= TEXT_MAX_BYTES) {
-		*ret_why = "it is longer than 16 KiB";
+		*ret_why = "it is 64 KiB or longer";
 		return -1;
 	}
 	memcpy(storage, text, len + 1);
@@ -50,7 +50,7 @@ int text_words(const char *text, char storage[static TEXT_MAX_BYTES], const char
 		if (i > 0 && storage[i - 1])
 			continue;
 		if (nr == WORDS_MAX) {
-			*ret_why = "it has more than 256 words";
+			*ret_why = "it has more than 1024 words";
 			return -1;
 		}
 		words[nr++] = storage + i;
@@ -61,4 +61,18 @@ int text_words(const char *text, char storage[static TEXT_MAX_BYTES], const char
 		return -1;
 	}
 	return nr;
+}
+
+void judge_text(const struct judging *j, const char *text)
+{
+	const char *words[WORDS_MAX + 1], *why;
+	char storage[TEXT_MAX_BYTES];
+	int nr = split(text, storage, words, &why);
+
+	if (nr >= 0 && j->depth < JUDGE_DEPTH_MAX)
+		judge_words(j, (struct words){ words, NULL, (size_t)nr });
+	else
+		answer_deny(j, "incomplete_evidence",
+			    (struct ruling){ "exec.shell_syntax", CODE_RULE, "issue one plain command with literal arguments" },
+			    "The command text needs a shell to be read: %s.", nr < 0 ? why : "it is nested too deeply");
 }
