@@ -175,12 +175,17 @@ static void find_command(const char *text, struct program_facts *facts)
 	const char *from = strstr(text, "system");
 	size_t len;
 
-	if (!from)
+	if (from) {
+		from += strlen("system");
+		from += strspn(from, " \t");
+		from += *from == '(' ? 1 + strspn(from + 1, " \t") : 0;
+	} else {
 		from = strchr(text, '|');
-	from = from ? strchr(from, '"') : NULL;
-	if (!from)
-		from = strchr(text, '"');	/* "cmd" | getline */
-	if (!from)
+		from = from ? strchr(from, '"') : NULL;
+		if (!from)
+			from = strchr(text, '"');	/* "cmd" | getline */
+	}
+	if (!from || *from != '"')
 		return;
 	len = strcspn(++from, "\"\\");
 	if (from[len] == '"' && len < sizeof(facts->command))

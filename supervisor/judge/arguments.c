@@ -311,8 +311,7 @@ static void take_option(struct walk *w, const struct found *found, const char *a
 		if (!value)
 			value = next_word(w, &flags, &word);
 		if (!value) {
-			add_unknown(w, name->name);	/* its value is missing */
-			mean(w, meaning, name->name, NULL, WORD_STATIC, word);
+			add_hit(w, meaning->effects | EFFECT_UNKNOWN, (struct condition){ 0 }, name->name, NULL);	/* its value is missing */
 			return;
 		}
 		mean(w, meaning, name->name, value, flags, word);

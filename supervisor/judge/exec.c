@@ -8,6 +8,7 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/base/path.h"
+#include "supervisor/base/text.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -111,11 +112,34 @@ static bool add_own_program(const struct judging *j, const char *argv0, struct f
 	return true;
 }
 
+/* Characters nobody sees, or bytes that are no text: what a person reads is not what the program gets. */
+static bool has_invisible(struct words words)
+{
+	size_t i;
+
+	for (i = 0; i < words.nr; i++) {
+		struct bytes rest = { words.text[i], strlen(words.text[i]) };
+
+		while (rest.len) {
+			uint32_t point;
+			unsigned len = (unsigned char)*rest.data < 0x80 ? 1 : text_decode(rest, &point);
+
+			if (!len || (len > 1 && !text_is_plain(point)))
+				return true;
+			rest.data += len;
+			rest.len -= len;
+		}
+	}
+	return false;
+}
+
 static void find_effects(const struct judging *j, struct words words, struct findings *f)
 {
 	if (!at_execve(j)) {
 		if (!add_own_program(j, words.text[0], f))
 			add_named(j, called_name(words.text[0]), words, f);
+		if (has_invisible(words))
+			f->effects |= EFFECT_UNKNOWN;
 		return;
 	}
 	add_program(j, words, f);

@@ -23,7 +23,16 @@ struct weighing {
 	size_t nr_targets, nr_in_scope;		/* for EFFECT_FETCH */
 };
 
-/* A question inside this one: its answer may only make ours worse. */
+/* An answer about something inside: it may only make ours worse. */
+static void take_answer(struct weighing *w, const struct decision *inner)
+{
+	if (w->ret->answered)
+		answer_worse(&w->ret->decision, inner);
+	else
+		w->ret->decision = *inner;
+	w->ret->answered = true;
+}
+
 static void ask_inside(struct weighing *w, const struct action *action, void (*judge_it)(const struct judging *j))
 {
 	struct decision inner = { 0 };
@@ -31,12 +40,7 @@ static void ask_inside(struct weighing *w, const struct action *action, void (*j
 				   .depth = w->j->depth + 1 };
 
 	judge_it(&j);
-	if (!w->ret->answered) {
-		w->ret->decision = inner;
-		w->ret->answered = true;
-	} else {
-		answer_worse(&w->ret->decision, &inner);
-	}
+	take_answer(w, &inner);
 }
 
 /* ---- paths ---- */
@@ -127,11 +131,7 @@ static void refuse_frozen(struct weighing *w, const char *path)
 	answer_deny(&j, "protected_path",
 		    (struct ruling){ "path.frozen", { "paths.json", w->j->policy->paths.frozen.line }, "repository and agent settings of the project stay as they are" },
 		    "%s is not changed.", quote_text(&q, path));
-	if (w->ret->answered)
-		answer_worse(&w->ret->decision, &answer);
-	else
-		w->ret->decision = answer;
-	w->ret->answered = true;
+	take_answer(w, &answer);
 }
 
 static void weigh_changed(struct weighing *w, const struct argument *item)
@@ -192,6 +192,8 @@ static void weigh_place(struct weighing *w, const struct url *url)
 	struct decision answer = { 0 };
 	struct judging j = *w->j;
 
+	if (!(w->arguments->effects & (EFFECT_FETCH | EFFECT_NETWORK | EFFECT_NETWORK_MUTATE | EFFECT_FLOOD)))
+		return;		/* names it, and does not go there */
 	j.decision = &answer;
 	switch (judge_target(&j, url)) {
 	case PLACE_SCOPE:
@@ -206,11 +208,7 @@ static void weigh_place(struct weighing *w, const struct url *url)
 		w->ret->effects |= EFFECT_UNSEEN;
 		break;
 	default:
-		if (w->ret->answered)
-			answer_worse(&w->ret->decision, &answer);
-		else
-			w->ret->decision = answer;
-		w->ret->answered = true;
+		take_answer(w, &answer);
 		break;
 	}
 }
@@ -297,6 +295,25 @@ static void weigh_text(struct weighing *w, const char *text)
 	ask_inside(w, &(struct action){ .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = w->j->action->cwd }, judge_exec);
 }
 
+/* A helper gets its words and its input from the tool: only what is refused with any of them counts here. */
+static void weigh_helper(struct weighing *w, const struct argument *item)
+{
+	const char *const argv[] = { item->text, NULL };
+	const struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = w->j->action->cwd };
+	struct decision inner = { 0 };
+	struct judging j = *w->j;
+
+	if (at_execve(w->j) || item->flags & WORD_DYNAMIC || !*item->text)
+		return;
+	j.action = &action;
+	j.decision = &inner;
+	j.depth++;
+	j.fed = true;
+	judge_exec(&j);
+	if (inner.verdict == VERDICT_DENY && strcmp(inner.tag, "incomplete_evidence") != 0)
+		take_answer(w, &inner);
+}
+
 static void weigh_program_text(struct weighing *w, const struct argument *item)
 {
 	struct program_facts facts;
@@ -361,11 +378,7 @@ static void weigh_command(struct weighing *w, const struct argument *item)
 	j.depth++;
 	j.fed = true;
 	judge_words(&j, (struct words){ text, flags, item->nr_words });
-	if (w->ret->answered)
-		answer_worse(&w->ret->decision, &inner);
-	else
-		w->ret->decision = inner;
-	w->ret->answered = true;
+	take_answer(w, &inner);
 }
 
 static void weigh_name(struct weighing *w, const struct argument *item)
@@ -404,6 +417,8 @@ static void weigh_item(struct weighing *w, const struct argument *item)
 		weigh_command(w, item);
 		break;
 	case ROLE_PROGRAM:
+		weigh_helper(w, item);
+		break;
 	case ROLE_SHELL:
 		if (!(item->flags & WORD_DYNAMIC))
 			weigh_text(w, item->text);

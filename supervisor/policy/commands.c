@@ -355,7 +355,7 @@ static int read_operands(const struct node *node, void *ret)
 	command->operands_listed = true;
 	r = node_array(node, read_operand, &command->operands, &command->nr_operands, sizeof(*command->operands));
 	for (i = 0; r == 0 && i + 1 < command->nr_operands; i++)
-		if (command->operands[i].last || (command->operands[i].meaning.role == ROLE_COMMAND && !command->operands[i].match.nr))
+		if (command->operands[i].last || (command->operands[i].meaning.role == ROLE_COMMAND && !command->operands[i].match.nr && !command->operands[i].absent_if))
 			r = node_error(node, "the last operand, or the one that is a command line, has to stand last");
 	return r;
 }

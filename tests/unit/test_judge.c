@@ -238,7 +238,7 @@ static void command_texts_need_no_shell_or_are_refused(void **state)
 		{ "time ls", 'd', "incomplete_evidence" }, { "while ls", 'd', "incomplete_evidence" },
 		{ "ls\xc2\xa0x", 'd', "incomplete_evidence" }, { "ls\x01", 'd', "incomplete_evidence" }, { "ls\vx", 'd', "incomplete_evidence" },
 	};
-	char many[2 * 300 + 1], long_text[20000];
+	char many[2 * 1300 + 1], long_text[70000];
 	size_t i;
 
 	(void)state;
@@ -250,7 +250,7 @@ static void command_texts_need_no_shell_or_are_refused(void **state)
 		if (verdict_letter(d.verdict) != cases[i].expected || (d.tag && strcmp(d.tag, cases[i].tag) != 0))
 			fail_msg("'%s': %s %s", cases[i].text, d.tag ? d.tag : "-", d.reason);
 	}
-	for (i = 0; i < 300; i++)
+	for (i = 0; i < 1300; i++)
 		memcpy(many + 2 * i, "l ", 3);
 	memset(long_text, 'l', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = '\0';
