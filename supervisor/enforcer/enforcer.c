@@ -325,7 +325,7 @@ static int read_image_environment(struct enforcer *e)
 	e->image_environment = text.data;
 	e->image = split(text.data, text.len, 0);
 	text = (struct buf){ 0 };
-	return e->image ? 0 : -ENOMEM;
+	return e->image ? plan_gateway(e->image, "/etc/hosts", &e->gateway) : -ENOMEM;
 }
 
 static int open_audit(struct enforcer *e, struct err *error)

@@ -143,10 +143,40 @@ static void pass(struct enforcer *e, struct flight *f, const struct decision *sh
 	flight_give(e, f);
 }
 
+struct caller {
+	char path[RESOLVE_PATH_MAX];
+	bool first;
+};
+
+/*
+ * What program execs: the caller is held in its call, and an exec of another thread of its would end it, so this does not change under us.
+ * A file that has no name any more is nobody's.
+ */
+static void find_caller(const struct flight *f, struct caller *ret)
+{
+	static const char deleted[] = " (deleted)";
+	const struct launch *l = f->call.launch;
+	struct stat mine, keepers;
+	char link[32];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", f->tid);
+	len = readlink(link, ret->path, sizeof(ret->path) - 1);
+	ret->path[len > 0 ? len : 0] = 0;
+	if (len >= (ssize_t)sizeof(deleted) && strcmp(ret->path + len - (sizeof(deleted) - 1), deleted) == 0)
+		ret->path[0] = 0;
+	/* Until its first exec the command is still the program its keeper is. */
+	ret->first = f->tid == l->command && stat(link, &mine) == 0;
+	snprintf(link, sizeof(link), "/proc/%d/exe", l->keeper_pid);
+	ret->first = ret->first && stat(link, &keepers) == 0 && mine.st_dev == keepers.st_dev && mine.st_ino == keepers.st_ino;
+}
+
 static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
 {
 	const struct exec_call *x = &f->exec;
+	const struct launch *l = f->call.launch;
 	char link[32], cwd[RESOLVE_PATH_MAX];
+	struct caller caller;
 	ssize_t len;
 	struct action action = {
 		.kind = ACTION_EXEC,
@@ -160,7 +190,16 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 	len = readlink(link, cwd, sizeof(cwd) - 1);
 	cwd[len > 0 ? len : 0] = 0;
 	action.cwd = len > 0 ? cwd : NULL;
-	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	if (!l->subject.transport) {
+		notify_judge(e, l, &action, &f->decision, ret_shadow);
+		/* Who execs only ever helps: most execs are not worth the look. */
+		if (f->decision.verdict == VERDICT_ALLOW && ret_shadow->verdict == VERDICT_ALLOW)
+			return;
+	}
+	find_caller(f, &caller);
+	action.caller = caller.path[0] ? caller.path : NULL;
+	action.first = caller.first;
+	notify_judge(e, l, &action, &f->decision, ret_shadow);
 }
 
 static void fly(struct enforcer *e, struct flight *f)

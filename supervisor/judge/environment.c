@@ -2,6 +2,8 @@
 /* Names that change which code is loaded: in a command's text, in the environment of an exec, and in what a launch begins with. */
 #include "supervisor/judge/judging.h"
 
+#include "supervisor/base/path.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,32 @@ static void deny_name(const struct judging *j, unsigned line, const char *name, 
 		    "%s changes which code is loaded or how programs behave, and is not set by the launch.", quote(&q, name, len));
 }
 
+static bool base_matches(const struct names *names, const char *path)
+{
+	const char *base = path_base(path);
+
+	return names_match(names, base, strlen(base));
+}
+
+/*
+ * A tool of the image hands names to its helpers (git -c a=b runs git maintenance with GIT_CONFIG_PARAMETERS). Both ends have to be the
+ * image's: whoever may write one of them could speak in its name.
+ */
+static bool is_for_helper(const struct judging *j, const char *name, size_t len)
+{
+	const struct environment *environment = &j->policy->environment;
+	const char *caller = j->action->caller, *program = j->action->program;
+	size_t i;
+
+	if (!caller || !program || j->action->interpreter || path_is_writable(j, caller) || path_is_writable(j, program))
+		return false;
+	for (i = 0; i < environment->nr_setters; i++)
+		if (names_match(&environment->setters[i].names, name, len) && base_matches(&environment->setters[i].setters, caller) &&
+		    base_matches(&environment->setters[i].programs, program))
+			return true;
+	return false;
+}
+
 /* Removing a name is fine: it only takes away what the launch gave. */
 bool environment_loads_code(const struct judging *j)
 {
@@ -44,7 +72,8 @@ bool environment_loads_code(const struct judging *j)
 	for (entry = j->action->environment; entry && *entry; entry++) {
 		size_t len = name_length(*entry);
 
-		if (names_match(&environment->code_names, *entry, len) && !is_own_value(j->subject->launch_environment, *entry, len)) {
+		if (names_match(&environment->code_names, *entry, len) && !is_own_value(j->subject->launch_environment, *entry, len) &&
+		    !is_for_helper(j, *entry, len)) {
 			deny_name(j, environment->code_names.line, *entry, len);
 			return true;
 		}

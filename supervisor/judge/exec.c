@@ -254,7 +254,7 @@ static void judge_words(const struct judging *j, const char *const *argv)
 		return;
 	}
 	effects = exec_effects(j, argv);
-	if (!environment_loads_code(j))
+	if (!environment_loads_code(j) && !transport_allows(j, argv))
 		apply_rules(j, argv, effects);
 	j->decision->effects = effects;
 }
