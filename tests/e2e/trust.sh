@@ -2,11 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # The proxy really intercepts: what agents' programs see is signed by a CA made at this start, and they trust it.
 . "$(dirname "$0")/lib.sh"
-TARGET=$RUN-target
-run_container "$TARGET" --entrypoint /bin/sh -- -c "$(cat "$CORDON_ROOT/image/demo-target")" demo-target 8443
-address=$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$TARGET")
-start_guarded --add-host "target.test:$address"
-wait_until 20 bash -c "exec 3<>/dev/tcp/$address/8443" || bail "the target stands" "$(docker logs "$TARGET" 2>&1 | tail -n 5)"
+# Two targets: one whose authority the image trusts, one whose it does not.
+target() {	# CONTAINER NAME: started; its certificate in WORK/NAME
+	mkdir "$WORK/$2"
+	target_certificate "$WORK/$2" "$2"
+	run_container "$1" --entrypoint /bin/sh -e TARGET_PEM="$(cat "$WORK/$2/target.pem")" -- -c "$(cat "$CORDON_ROOT/image/demo-target")" demo-target 8443
+	address=$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$1")
+	wait_until 20 bash -c "exec 3<>/dev/tcp/$address/8443" || bail "the target stands" "$(docker logs "$1" 2>&1 | tail -n 5)"
+}
+target "$RUN-target" target.test
+trusted=$address
+target "$RUN-stranger" stranger.test
+CONTAINERS+=("$GUARDED")
+docker create --name "$GUARDED" "${FULL_TIER[@]}" -e CORDON_MODE=guarded --add-host "target.test:$trusted" --add-host "stranger.test:$address" \
+	--entrypoint /usr/bin/cordond "$IMAGE" init --unreviewed allow -- >/dev/null
+trust_in_container "$GUARDED" "$WORK/target.test/target.crt"
+docker start "$GUARDED" >/dev/null
+wait_until 60 healthy "$GUARDED" || bail "ready" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
 
 agent() { docker exec "$GUARDED" "$@"; }
 seen=$(agent curl -sSv https://target.test:8443/ 2>&1)
@@ -16,6 +28,7 @@ equal "Python gets it" "hello from the target" "$(agent python3 -c 'import urlli
 matches "git gets it" 'refs/heads/main' "$(agent git ls-remote https://target.test:8443/repo.git 2>&1)"
 matches "also inside a login shell" 'hello from the target' "$(agent bash -lc 'curl -sS https://target.test:8443/' 2>&1)"
 check "the target's own certificate is not what they saw" bash -c "! grep -q 'issuer: CN=Demonstration Target' <<<'${seen//\'/}'"
+matches "a server nobody vouches for is not passed on as good" '50[0-9]' "$(agent curl -s -o /dev/null -w '%{http_code}' https://stranger.test:8443/ 2>&1)"
 
 ca=$(host 'openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint -sha256')
 matches "the CA is a file agents can read" 'BEGIN CERTIFICATE' "$(agent cat /etc/cordon/trust/ca.pem)"
