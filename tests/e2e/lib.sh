@@ -120,8 +120,8 @@ host() {
 	docker exec -e PATH="$PLAIN_PATH" "$GUARDED" /bin/bash -c "$1"
 }
 
-# both [DOCKER-EXEC-OPTION…] CONTAINER-LESS COMMAND: see same. Leaves plain.out plain.err plain.status and guarded.* in WORK.
-# INPUT, a file name, is the standard input (give -i among OPTIONS then).
+# in_both COMMAND…: runs it in both containers; leaves plain.out plain.err plain.status and guarded.* in WORK.
+# OPTIONS are docker exec's; INPUT, a file name, is the standard input (give -i among OPTIONS then).
 OPTIONS=()
 INPUT=/dev/null
 in_both() {
@@ -133,11 +133,15 @@ in_both() {
 	done
 }
 
-# same NAME COMMAND…: docker exec of it gives the same bytes on stdout and stderr and the same status with and without Cordon.
+# same NAME COMMAND…: docker exec of it gives the same bytes on stdout and stderr and the same status with and without Cordon, and that
+# status is STATUS: two that fail for lack of a program would be equal too.
+STATUS=0
 same() {
 	local name=$1 part differences=
 	shift
 	in_both "$@"
+	[ "$(cat "$WORK/plain.status")" -eq "$STATUS" ] ||
+		differences="without Cordon: status $(cat "$WORK/plain.status"), not $STATUS: $(head -n 5 "$WORK/plain.err")"$'\n'
 	for part in out err status; do
 		cmp -s "$WORK/plain.$part" "$WORK/guarded.$part" ||
 			differences+="$part differs (plain <, guarded >): $(diff -a "$WORK/plain.$part" "$WORK/guarded.$part" | tr -d '\000' | head -n 12)"$'\n'
