@@ -93,6 +93,11 @@ struct spec {
 	uint32_t search_offset;		/* PATH to search for argv[0] when it has no slash */
 	uint32_t argc, argv_offset;	/* argc strings, one after another */
 	uint32_t envc, env_offset;
+	/* For the enforcer alone, which reads its launches back from their keepers after a restart: */
+	uint32_t mode;			/* enum mode */
+	uint32_t agent_offset, user_offset, home_offset;
+	uint32_t nr_roots, roots_offset;	/* write roots, strings one after another */
+	uint64_t asked_us;		/* CLOCK_MONOTONIC when the client asked */
 };
 
 struct spec_landlock {
@@ -104,7 +109,8 @@ struct spec_landlock {
 /* ---- keeper <-> enforcer on the keeper channel ---- */
 enum keeper_message_type {
 	/* keeper -> enforcer */
-	KEEPER_HELLO = 1,	/* pid: the command; descriptors: listener (absent without a filter), in-flight table. Also the answer to PRESENT */
+	KEEPER_HELLO = 1,	/* pid: the command; descriptors: spec blob, in-flight table, listener (absent without a filter). Also the
+				   answer to PRESENT; number: bytes of the spec; flags: 1 when the command has ended, with status */
 	KEEPER_FAILED,		/* stage, number (errno): nothing was started */
 	KEEPER_EXITED,		/* status: wait status of the command */
 	KEEPER_STDIN_REFUSED,	/* number: bytes of typed input that did not pass since the last message */

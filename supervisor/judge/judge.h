@@ -11,6 +11,27 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+/* The declared target: what a launch may talk to. Entries with a name match no address. */
+struct scope_entry {
+	const char *name;		/* or NULL: then address and prefix_bits */
+	struct in6_addr address;	/* IPv4 as ::ffff:a.b.c.d */
+	unsigned prefix_bits;
+	uint16_t port;			/* 0: every port */
+};
+
+struct scope {
+	struct scope_entry *entries;
+	size_t nr;
+	char *text;			/* owned: names point into it */
+};
+
+/*
+ * "target.test, 10.1.0.0/16, 192.0.2.7:8443, [2001:db8::1]:443". Returns 0, -ENOMEM, or -EINVAL with ret_error naming the entry;
+ * an empty text is a scope without entries.
+ */
+int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error);
+void scope_free(struct scope *scope);
+
 enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
 
 struct judge_subject {		/* who asks */
@@ -19,6 +40,7 @@ struct judge_subject {		/* who asks */
 	const char *home;	/* of the launch user; "~" in paths.json */
 	const char *const *write_roots;	/* NULL-terminated, absolute: the launch's roots for writing (with grants) */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
+	const struct scope *scope;		/* NULL or empty: none was declared */
 };
 
 struct action {
@@ -32,8 +54,8 @@ struct action {
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;
 	bool unresolved;
-	const char *cwd;		/* absolute; for unresolved paths */
-	/* ACTION_CONNECT */
+	const char *cwd;		/* absolute; for unresolved paths, and for ACTION_EXEC: what relative arguments start from */
+	/* ACTION_CONNECT. AF_UNIX: path is the canonical path of the socket it resolves to, where somebody could resolve it. */
 	const struct sockaddr *address;
 	socklen_t address_bytes;
 	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */
@@ -50,7 +72,7 @@ struct action {
 struct decision {
 	enum verdict verdict;
 	bool unreviewed;		/* was review, passed because nobody reviews */
-	const char *tag;		/* NULL for allow */
+	const char *tag;		/* NULL unless deny */
 	const char *rule;		/* id, never NULL */
 	struct origin origin;		/* file "" for rules that stand in code */
 	char reason[256];		/* one sentence, ASCII, agent bytes escaped */
@@ -60,6 +82,12 @@ struct decision {
 
 /* Always fills ret_decision; what it does not understand is a deny with tag invalid_request or incomplete_evidence. */
 void judge(const struct policy *policy, const struct judge_subject *subject, const struct action *action, struct decision *ret_decision);
+
+/*
+ * What becomes of a review when nobody reviews: allowed and marked where the subject says so, else denied with tag review_unavailable.
+ * Other verdicts stay.
+ */
+void judge_settle(const struct judge_subject *subject, struct decision *decision);
 
 /*
  * The mode a launch gets: asked is what the client asked (tightens only; looser than container is -EPERM), unattended applies

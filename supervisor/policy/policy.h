@@ -32,11 +32,21 @@ struct origin {			/* where a rule stands, for records: file relative to the poli
 struct strings {
 	const char **items;	/* NULL-terminated as well */
 	size_t nr;
+	unsigned line;		/* where the list stands in its file */
 };
+
+struct names {			/* a set of names, with prefixes: see names_match() */
+	struct strings exact;	/* sorted */
+	struct strings prefixes;	/* without their '*' */
+	unsigned line;
+};
+
+/* Whether the first len bytes of name are in the set. */
+bool names_match(const struct names *names, const char *name, size_t len);
 
 /* What a program does: a bit each. Data in commands/ names them, data in modes/ judges them. */
 enum effect {
-	EFFECT_READ = 1 << 0,		/* reads files or state, prints */
+	EFFECT_READ = 1 << 0,		/* reads files it is told to, prints */
 	EFFECT_WRITE = 1 << 1,		/* creates or changes files */
 	EFFECT_DELETE = 1 << 2,		/* removes or destroys data */
 	EFFECT_NETWORK = 1 << 3,	/* talks to a network */
@@ -50,22 +60,45 @@ enum effect {
 	EFFECT_PERMISSION = 1 << 11,	/* chmod, chown */
 	EFFECT_SIGNAL = 1 << 12,
 	EFFECT_SHELL = 1 << 13,		/* is a shell: its text is judged by what it does */
-	EFFECT_UNKNOWN = 1 << 14,	/* no knowledge of this command */
+	EFFECT_UNKNOWN = 1 << 14,	/* no knowledge of this command, or of an option it was given */
+	EFFECT_HIDE = 1 << 15,		/* runs a program the kernel does not see as an exec (ld.so PROG, busybox APPLET) */
+	EFFECT_STATE = 1 << 16,		/* reports the state of the system or of other processes */
 };
-#define EFFECT_COUNT 15
+#define EFFECT_COUNT 17
 const char *effect_name(enum effect effect);
+
+struct command_option {
+	struct strings names;	/* "-o", "--output": exact; letters of a cluster are looked up one by one */
+	bool value;		/* takes one: the rest of its word, or the next word */
+	struct strings unless;	/* values for which the option adds nothing, for example GET */
+	unsigned effects;	/* added to the command's */
+};
 
 struct command {		/* commands/NAME.json */
 	struct strings names;	/* base names; a trailing '*' is a prefix */
 	unsigned effects;	/* of the command as such, enum effect bits */
+	bool multicall;		/* one binary, many programs: argv[0] says which; effects are of a call under its own name */
+	bool options_listed;	/* an option that is not in the list adds EFFECT_UNKNOWN; otherwise no option changes the effects */
+	struct command_option *options;
+	size_t nr_options;
 	struct origin origin;
 };
 
-struct mode_rule {		/* modes/NAME.json: first match wins */
+enum rule_place { PLACE_ANY, PLACE_EXECVE, PLACE_TEXT };
+
+/*
+ * modes/NAME.json: first match wins. A deny or review rule matches when any of its effects is present; an allow rule only when
+ * every effect that is present is in its list.
+ */
+struct mode_rule {
 	const char *id;
-	unsigned effects;	/* matches when any of these is present; 0: matches everything */
+	unsigned effects;	/* 0: matches everything */
+	enum rule_place place;	/* EXECVE: only where the kernel asks (what the program runs will be judged in turn); TEXT: only where it does not */
+	bool confined;		/* allow only when every argument stays inside the project and names nothing sensitive */
 	enum verdict verdict;
-	const char *tag, *reason, *hint;	/* hint may be NULL */
+	const char *tag;	/* NULL unless deny */
+	const char *reason;	/* goes on after the program's name: "removes or destroys data" */
+	const char *hint;	/* may be NULL */
 	struct origin origin;
 };
 
@@ -88,8 +121,10 @@ enum env_mode { ENV_SELECTED, ENV_ALL };
 struct environment {		/* environment.json */
 	enum env_mode mode;
 	bool image_pass;
-	struct strings baseline, allow, deny;
-	struct strings code_names;	/* names (or prefixes with '*') that change which code is loaded */
+	struct names baseline, allow;
+	struct strings deny;		/* exact, wins over allow */
+	struct names code_names;	/* change which code is loaded: refused at launch, in text and at each execve when not the launch's own value */
+	struct names text_names;	/* programs change these themselves: refused only where command text sets them */
 	struct origin origin;
 };
 
@@ -100,8 +135,12 @@ struct paths {			/* paths.json; "~" stands for the launch user's home until poli
 	struct strings write;		/* writable trees */
 	struct strings allowed_roots, blocked_roots;
 	struct strings protected_names;	/* refused for reading and writing in every mode; masked in the agents' mounts */
-	struct strings hidden;		/* Cordon's own and sockets: masked */
+	struct strings hidden;		/* Cordon's own and sockets: masked. Begins with all of own */
+	struct strings own;		/* Cordon's own folders: refused in off as well */
+	struct strings own_files;	/* Cordon's programs and policy: readable, written in no mode */
+	struct strings system_roots;	/* a tool's own reads and writes (unresolved names) stay out; programs may read them */
 	struct strings devices;		/* trees with device nodes that stay usable (/dev) */
+	struct names raw_devices;	/* of these, what is never written: disks, memory */
 	struct strings sensitive;	/* name fragments refused in readonly (and, for secrets, guarded) */
 	struct origin origin;
 };
@@ -135,13 +174,19 @@ struct policy {
 	struct paths paths;
 	struct environment environment;
 	struct command *commands; size_t nr_commands;
+	struct command_index *command_index;	/* private: see policy_command() */
 	struct mode_rule *rules[MODE_COUNT]; size_t nr_rules[MODE_COUNT];
 	struct network_range *ranges; size_t nr_ranges;
 	struct network_port *ports; size_t nr_ports;
 	struct service *services; size_t nr_services;
 	struct strings entry_names;	/* transports/: programs a host calls by name */
+	struct strings files;		/* every file read, relative, sorted */
+	void *memory;			/* private: owns every string and array */
 };
 
 /* Returns 0, or -errno with ret_error naming file, line, column and key path of the first fault. */
 int policy_load(const char *dir, struct policy **ret_policy, struct err *ret_error);
 void policy_free(struct policy *policy);
+
+/* What the policy knows of a program by its base name: the exact name, else the longest prefix, else NULL. */
+const struct command *policy_command(const struct policy *policy, const char *base_name);

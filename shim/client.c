@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `cordon run` and the entry names: asks the supervisor for a launch and stands in for it until it ends.
+ *
+ * Unprivileged, started by `docker exec` or a person. Owns nothing but its own terminal's settings, which it restores. It decides
+ * nothing: who it is, the supervisor learns from the kernel; what it prints last, the supervisor or the keeper wrote.
+ */
+#include "shim/client.h"
+
+#include "shim/proto.h"
+#include "supervisor/base/buf.h"
+#include "supervisor/base/cleanup.h"
+#include "supervisor/base/err.h"
+#include "supervisor/base/io.h"
+#include "supervisor/base/path.h"
+#include "supervisor/control/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <termios.h>
+
+#define EXIT_UNSTARTED 125
+#define EXIT_REFUSED 126
+
+extern char **environ;
+
+struct ask {			/* one request, before it is bytes */
+	const char *agent, *mode, *user;
+	const char *cwd;
+	char **argv;
+	char **extra_env;	/* --env, in order */
+	size_t nr_extra_env;
+	unsigned flags, timeout_ms;
+};
+
+static const char run_help[] =
+	"usage: cordon run [OPTION]... [-c TEXT | -- COMMAND ARG...]\n"
+	"Start COMMAND guarded, as the supervisor's policy says, and exit as it does.\n"
+	"\n"
+	"  --agent ID        the agent this launch belongs to (default: $CORDON_AGENT)\n"
+	"  --mode MODE       off, guarded, observe or readonly; may only tighten the container's\n"
+	"  --cwd DIR         working folder, as the agents see it (default: this one)\n"
+	"  --user USER       run as USER (needs root, or to be USER)\n"
+	"  --env K=V         set a variable; may be repeated\n"
+	"  --tty             give the command a terminal\n"
+	"  --unattended      nobody watches: the mode is corrected to readonly\n"
+	"  --timeout SECONDS kill the whole tree after that time\n"
+	"  -c TEXT           run TEXT with sh\n"
+	"\n"
+	"exit: the command's own; 125 could not be started, 126 refused (the last line of stderr is a JSON\n"
+	"object), 127 not found, 128+N killed by signal N\n";
+
+static int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int fail(int code, const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("cordon: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+	return code;
+}
+
+/* ---- the request ---- */
+
+static void append_string(struct buf *b, const char *text)
+{
+	buf_append(b, text ? text : "", strlen(text ? text : "") + 1);
+}
+
+static size_t count(char *const *strings)
+{
+	size_t nr = 0;
+
+	while (strings[nr])
+		nr++;
+	return nr;
+}
+
+/* True when one of the --env settings replaces this variable. */
+static bool is_replaced(const struct ask *ask, const char *variable)
+{
+	size_t name_len = strcspn(variable, "=") + 1;
+
+	for (size_t i = 0; i < ask->nr_extra_env; i++)
+		if (strncmp(ask->extra_env[i], variable, name_len) == 0)
+			return true;
+	return false;
+}
+
+static void build_blob(const struct ask *ask, struct buf *ret_blob)
+{
+	struct request_blob head = { .argc = (uint32_t)count(ask->argv), .envc = (uint32_t)ask->nr_extra_env };
+
+	for (char **e = environ; *e; e++)
+		head.envc += !is_replaced(ask, *e);
+	buf_append(ret_blob, &head, sizeof(head));
+	append_string(ret_blob, ask->agent);
+	append_string(ret_blob, ask->mode);
+	append_string(ret_blob, ask->user);
+	append_string(ret_blob, ask->cwd);
+	for (char **a = ask->argv; *a; a++)
+		append_string(ret_blob, *a);
+	for (char **e = environ; *e; e++)
+		if (!is_replaced(ask, *e))
+			append_string(ret_blob, *e);
+	for (size_t i = 0; i < ask->nr_extra_env; i++)
+		append_string(ret_blob, ask->extra_env[i]);
+}
+
+static int blob_to_memfd(const struct buf *blob)
+{
+	int fd = memfd_create("cordon-request", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
+
+	if (fd < 0)
+		return -errno;
+	r = io_write_all(fd, blob->data, blob->len);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static void socket_path(struct sockaddr_un *ret_address)
+{
+	const char *dir = getenv("CORDON_RUN_DIR");
+
+	*ret_address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(ret_address->sun_path, sizeof(ret_address->sun_path), "%s/%s", dir && *dir ? dir : CORDON_RUN_DIR,
+		 CORDON_LAUNCH_SOCKET);
+}
+
+/* Returns a connected socket or the exit code to end with, negated. */
+static int reach_supervisor(void)
+{
+	struct sockaddr_un address;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	socket_path(&address);
+	if (fd < 0)
+		return -fail(EXIT_UNSTARTED, "no socket: %s", strerror(errno));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	if (errno == ENOENT || errno == ECONNREFUSED)
+		fail(0, "supervisor not running: %s does not answer (is PID 1 of this container `cordond init`?)", address.sun_path);
+	else if (errno == EACCES || errno == EPERM)
+		fail(0, "no permission to reach the supervisor at %s (launches cannot start launches)", address.sun_path);
+	else
+		fail(0, "cannot reach the supervisor at %s: %s", address.sun_path, strerror(errno));
+	close(fd);
+	return -EXIT_UNSTARTED;
+}
+
+static void window_size(uint16_t *ret_rows, uint16_t *ret_columns)
+{
+	struct winsize size;
+
+	*ret_rows = *ret_columns = 0;
+	for (int fd = 0; fd <= 2; fd++) {
+		if (ioctl(fd, TIOCGWINSZ, &size) < 0)
+			continue;
+		*ret_rows = size.ws_row;
+		*ret_columns = size.ws_col;
+		return;
+	}
+}
+
+/* A closed stdio descriptor would shift the others: /dev/null stands in. */
+static int fill_stdio(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
+			return -errno;
+	return 0;
+}
+
+static int send_request(int socket, const struct ask *ask)
+{
+	_cleanup_buf_ struct buf blob = { 0 };
+	struct launch_request request = {
+		.magic = PROTO_MAGIC,
+		.version = PROTO_VERSION,
+		.flags = ask->flags,
+		.timeout_ms = ask->timeout_ms,
+	};
+	int fds[4] = { -1, 0, 1, 2 }, r;
+
+	build_blob(ask, &blob);
+	if (blob.failed)
+		return fail(EXIT_UNSTARTED, "out of memory");
+	if (blob.len > PROTO_BLOB_MAX)
+		return fail(EXIT_UNSTARTED, "arguments and environment are %zu bytes, at most %u are taken", blob.len, PROTO_BLOB_MAX);
+	request.blob_bytes = (uint32_t)blob.len;
+	window_size(&request.rows, &request.columns);
+	fds[0] = blob_to_memfd(&blob);
+	if (fds[0] < 0)
+		return fail(EXIT_UNSTARTED, "cannot make the request: %s", strerror(-fds[0]));
+	r = io_send(socket, &request, sizeof(request), fds, 4, 0);
+	close(fds[0]);
+	return r < 0 ? fail(EXIT_UNSTARTED, "the supervisor hung up: %s", strerror(-r)) : 0;
+}
+
+/* ---- while it runs ---- */
+
+static struct termios saved_terminal;
+static int raw_terminal_fd = -1;
+
+static void restore_terminal(void)
+{
+	if (raw_terminal_fd >= 0)
+		tcsetattr(raw_terminal_fd, TCSANOW, &saved_terminal);
+	raw_terminal_fd = -1;
+}
+
+/* The keeper's pty has the line discipline; ours must pass every key through. */
+static void make_terminal_raw(void)
+{
+	struct termios raw;
+
+	if (tcgetattr(STDIN_FILENO, &saved_terminal) < 0)
+		return;
+	raw = saved_terminal;
+	cfmakeraw(&raw);
+	if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0)
+		raw_terminal_fd = STDIN_FILENO;
+}
+
+static void relay_signal(int socket, int signals)
+{
+	struct signalfd_siginfo info;
+	struct client_message message = { .type = CLIENT_SIGNAL };
+
+	if (read(signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	message.signal = (int32_t)info.ssi_signo;
+	if (info.ssi_signo == SIGWINCH) {
+		message.type = CLIENT_WINDOW;
+		window_size(&message.rows, &message.columns);
+	}
+	(void)io_send(socket, &message, sizeof(message), NULL, 0, 0);
+}
+
+static void print_last_line(const char *text)
+{
+	if (*text)
+		fprintf(stderr, "%s\n", text);
+}
+
+/* One event. Returns -1 while the launch goes on, else the exit code. */
+static int handle_event(int socket)
+{
+	struct {
+		struct launch_event head;
+		char text[PROTO_TEXT_MAX + 1];
+	} event;
+	ssize_t len = io_receive(socket, &event, sizeof(event) - 1, NULL, 0, NULL, 0);
+
+	if (len <= 0 || (size_t)len < sizeof(event.head) || event.head.text_bytes != (size_t)len - sizeof(event.head)) {
+		restore_terminal();
+		return fail(EXIT_UNSTARTED, "the supervisor's side of this launch died; its processes are killed");
+	}
+	event.text[event.head.text_bytes] = 0;
+	if (event.head.type == EVENT_STARTED)
+		return -1;
+	restore_terminal();
+	switch (event.head.type) {
+	case EVENT_EXITED:
+		print_last_line(event.text);
+		return event.head.signal ? 128 + event.head.signal : event.head.code;
+	case EVENT_REFUSED:
+		print_last_line(event.text);
+		return EXIT_REFUSED;
+	case EVENT_FAILED:
+		return fail(EXIT_UNSTARTED, "%s", event.text);
+	default:
+		return fail(EXIT_UNSTARTED, "the supervisor spoke a newer protocol (event %u)", event.head.type);
+	}
+}
+
+static int follow(int socket, int signals)
+{
+	struct pollfd polls[2] = { { .fd = socket, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
+	int code = -1;
+
+	while (code < 0) {
+		if (poll(polls, 2, -1) < 0 && errno != EINTR)
+			return fail(EXIT_UNSTARTED, "poll: %s", strerror(errno));
+		if (polls[1].revents & POLLIN)
+			relay_signal(socket, signals);
+		if (polls[0].revents)
+			code = handle_event(socket);
+	}
+	return code;
+}
+
+static int block_signals(void)
+{
+	static const int relayed[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(relayed); i++)
+		sigaddset(&set, relayed[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int launch(const struct ask *ask)
+{
+	bool terminal;
+	int socket, signals, code;
+
+	if (fill_stdio() < 0)
+		return EXIT_UNSTARTED;
+	terminal = isatty(STDIN_FILENO);
+	socket = reach_supervisor();
+	if (socket < 0)
+		return -socket;
+	signals = block_signals();
+	if (signals < 0)
+		return fail(EXIT_UNSTARTED, "signalfd: %s", strerror(errno));
+	code = send_request(socket, ask);
+	if (code)
+		return code;
+	if (terminal)
+		make_terminal_raw();
+	code = follow(socket, signals);
+	restore_terminal();
+	return code;
+}
+
+/* ---- command lines ---- */
+
+static int parse_timeout(const char *text, unsigned *ret_ms)
+{
+	char *end;
+	double seconds;
+
+	errno = 0;
+	seconds = strtod(text, &end);
+	if (end == text || *end || errno || !(seconds > 0) || seconds > 4000000)
+		return -EINVAL;
+	*ret_ms = (unsigned)(seconds * 1000);
+	return *ret_ms ? 0 : -EINVAL;
+}
+
+static const char *current_folder(char *buffer, size_t buffer_bytes)
+{
+	return getcwd(buffer, buffer_bytes) && buffer[0] == '/' ? buffer : "/";
+}
+
+enum { OPTION_AGENT = 256, OPTION_MODE, OPTION_CWD, OPTION_USER, OPTION_ENV, OPTION_TTY, OPTION_UNATTENDED, OPTION_TIMEOUT, OPTION_HELP };
+
+static const struct option run_options[] = {
+	{ "agent", required_argument, NULL, OPTION_AGENT },
+	{ "mode", required_argument, NULL, OPTION_MODE },
+	{ "safety-mode", required_argument, NULL, OPTION_MODE },
+	{ "cwd", required_argument, NULL, OPTION_CWD },
+	{ "user", required_argument, NULL, OPTION_USER },
+	{ "env", required_argument, NULL, OPTION_ENV },
+	{ "tty", no_argument, NULL, OPTION_TTY },
+	{ "unattended", no_argument, NULL, OPTION_UNATTENDED },
+	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ 0 },
+};
+
+/* One option into ask. Returns -1 to go on, else the exit code. */
+static int take_option(struct ask *ask, int option, char **ret_text)
+{
+	switch (option) {
+	case OPTION_AGENT:
+		ask->agent = optarg;
+		return -1;
+	case OPTION_MODE:
+		ask->mode = optarg;
+		ask->flags |= REQUEST_MODE;
+		return -1;
+	case OPTION_CWD:
+		ask->cwd = optarg;
+		return *optarg == '/' ? -1 : fail(EXIT_UNSTARTED, "--cwd wants an absolute folder, got '%s'", optarg);
+	case OPTION_USER:
+		ask->user = optarg;
+		return -1;
+	case OPTION_ENV:
+		ask->extra_env[ask->nr_extra_env++] = optarg;
+		return strchr(optarg, '=') > optarg ? -1 : fail(EXIT_UNSTARTED, "--env wants NAME=VALUE, got '%s'", optarg);
+	case OPTION_TTY:
+		ask->flags |= REQUEST_TTY;
+		return -1;
+	case OPTION_UNATTENDED:
+		ask->flags |= REQUEST_UNATTENDED;
+		return -1;
+	case OPTION_TIMEOUT:
+		return parse_timeout(optarg, &ask->timeout_ms) == 0
+			       ? -1 : fail(EXIT_UNSTARTED, "--timeout wants seconds above 0, got '%s'", optarg);
+	case 'c':
+		*ret_text = optarg;
+		ask->flags |= REQUEST_SHELL_TEXT;
+		return -1;
+	case OPTION_HELP:
+		fputs(run_help, stdout);
+		return 0;
+	default:
+		return fail(EXIT_UNSTARTED, "see `cordon run --help`");
+	}
+}
+
+int client_run(int argc, char **argv)
+{
+	char folder[4096], *text = NULL;
+	char *shell_argv[] = { (char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", NULL, NULL };
+	_cleanup_free_ char **extra_env = calloc((size_t)argc + 1, sizeof(*extra_env));
+	struct ask ask = { .agent = getenv("CORDON_AGENT"), .cwd = current_folder(folder, sizeof(folder)), .extra_env = extra_env };
+	int option, code;
+
+	if (!extra_env)
+		return fail(EXIT_UNSTARTED, "out of memory");
+	while ((option = getopt_long(argc, argv, "+c:", run_options, NULL)) != -1) {
+		code = take_option(&ask, option, &text);
+		if (code >= 0)
+			return code;
+	}
+	ask.argv = argv + optind;
+	if (text && *ask.argv)
+		return fail(EXIT_UNSTARTED, "give either -c TEXT or a command, not both ('%s' is left over)", *ask.argv);
+	if (text) {
+		shell_argv[2] = text;
+		ask.argv = shell_argv;
+	}
+	if (!*ask.argv)
+		return fail(EXIT_UNSTARTED, "no command; see `cordon run --help`");
+	return launch(&ask);
+}
+
+int client_entry(char **argv)
+{
+	char folder[4096];
+	struct ask ask = {
+		.agent = getenv("CORDON_AGENT"),
+		.cwd = current_folder(folder, sizeof(folder)),
+		.argv = argv,
+		.flags = REQUEST_ENTRY,
+	};
+
+	/* The name alone: the next program of that name in PATH is meant, in the agents' namespaces. */
+	argv[0] = (char *)(uintptr_t)path_base(argv[0]);
+	return launch(&ask);
+}

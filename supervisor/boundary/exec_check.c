@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/boundary/exec_check.h"
+
+#include "supervisor/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HEAD_BYTES 256		/* BINPRM_BUF_SIZE: what the kernel reads of a file to find "#!" */
+
+static void take_identity(const struct stat *st, struct exec_identity *ret)
+{
+	*ret = (struct exec_identity){ .dev = st->st_dev, .ino = st->st_ino, .changed = st->st_ctim, .size = st->st_size };
+}
+
+static bool same_identity(const struct exec_identity *a, const struct exec_identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+	       a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* The first bytes of the file an O_PATH descriptor stands for. Regular files only: a FIFO here would hold everybody up. */
+static ssize_t read_head(const struct resolved *file, char *ret_head)
+{
+	_cleanup_close_ int fd = -1;
+	char link[32];
+	ssize_t len;
+
+	if (!S_ISREG(file->stat.st_mode))
+		return -EACCES;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = pread(fd, ret_head, HEAD_BYTES, 0);
+	return len < 0 ? -errno : len;
+}
+
+/* Splits "#! PATH ARG" as the kernel does (load_script). Returns false when head is no script. */
+static bool parse_interpreter(char *head, size_t len, const char **ret_path, const char **ret_argument)
+{
+	char *end, *path, *argument;
+
+	if (len < 2 || head[0] != '#' || head[1] != '!')
+		return false;
+	end = memchr(head, '\n', len);
+	if (!end)
+		end = head + len;
+	*end = 0; /* head has room for it */
+	while (end > head + 2 && (end[-1] == ' ' || end[-1] == '\t'))
+		*--end = 0;
+	path = head + 2 + strspn(head + 2, " \t");
+	argument = path + strcspn(path, " \t");
+	if (*argument) {
+		*argument++ = 0;
+		argument += strspn(argument, " \t");
+	}
+	*ret_path = path;
+	*ret_argument = *argument ? argument : NULL;
+	return true;
+}
+
+static void append_string(struct buf *b, const char *text)
+{
+	buf_append(b, text, strlen(text) + 1);
+}
+
+/* argv as the kernel rewrites it for one "#!": the interpreter, its argument, the script's name, and the old argv without its first. */
+static int rewrite_argv(struct buf *argv, const char *interpreter, const char *argument, const char *script)
+{
+	struct buf rewritten = { 0 };
+	size_t first = argv->len ? strlen(argv->data) + 1 : 0;
+
+	append_string(&rewritten, interpreter);
+	if (argument)
+		append_string(&rewritten, argument);
+	append_string(&rewritten, script);
+	buf_append(&rewritten, argv->data + first, argv->len - first);
+	if (rewritten.failed) {
+		buf_free(&rewritten);
+		return -ENOMEM;
+	}
+	buf_free(argv);
+	*argv = rewritten;
+	return 0;
+}
+
+/* Follows "#!" lines to the image the kernel will load. */
+static int follow_scripts(struct exec_call *c)
+{
+	struct resolved *interpreter = calloc(1, sizeof(*interpreter));
+	const struct resolved *file = &c->file;
+	char head[HEAD_BYTES + 1], name[HEAD_BYTES + 1];
+	const char *script = c->path.data;
+	int r = interpreter ? 0 : -ENOMEM;
+
+	if (interpreter)
+		interpreter->fd = -1;
+	for (int depth = 0; r == 0; depth++) {
+		const char *path, *argument;
+		ssize_t len = read_head(file, head);
+
+		take_identity(&file->stat, &c->image);
+		if (len < 0) {
+			r = (int)len;
+			break;
+		}
+		if (!parse_interpreter(head, (size_t)len, &path, &argument))
+			break;
+		if (depth == EXEC_INTERPRETERS_MAX) {
+			r = -ELOOP;
+			break;
+		}
+		r = rewrite_argv(&c->final_argv, path, argument, script);
+		snprintf(name, sizeof(name), "%s", path);
+		script = name;
+		resolved_close(interpreter);
+		if (r == 0)
+			r = *name ? resolve(c->tid, AT_FDCWD, name, true, interpreter) : -ENOEXEC;
+		if (r == 0 && interpreter->missing)
+			r = -ENOENT;
+		if (r == 0 && !c->script)
+			snprintf(c->interpreter, sizeof(c->interpreter), "%s", interpreter->path);
+		c->script = true;
+		file = interpreter;
+	}
+	if (interpreter)
+		resolved_close(interpreter);
+	free(interpreter);
+	return r;
+}
+
+static int view(const struct target_vector *v, const char ***pointers)
+{
+	const char *at = v->strings.data;
+	const char **grown = realloc(*pointers, (v->nr + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->nr; i++) {
+		grown[i] = at;
+		at += strlen(at) + 1;
+	}
+	grown[v->nr] = NULL;
+	*pointers = grown;
+	return 0;
+}
+
+/* The name a script's interpreter is given for execveat(fd, …): what the kernel makes up (bprm->fdpath). */
+static int set_script_name(struct exec_call *c, int dirfd)
+{
+	char name[64];
+
+	if (dirfd == AT_FDCWD || (c->path.len > 1 && c->path.data[0] == '/'))
+		return 0;
+	snprintf(name, sizeof(name), "/dev/fd/%d%s", dirfd, c->path.len > 1 ? "/" : "");
+	if (c->path.len > 1) {
+		struct buf joined = { 0 };
+
+		buf_text(&joined, name);
+		buf_append(&joined, c->path.data, c->path.len);
+		buf_free(&c->path);
+		c->path = joined;
+	} else {
+		buf_reset(&c->path);
+		append_string(&c->path, name);
+	}
+	return c->path.failed ? -ENOMEM : 0;
+}
+
+static int read_arguments(struct target *t, const __u64 *args, bool at, struct exec_call *c)
+{
+	int r = target_read_string(t, args[at ? 1 : 0], PATH_MAX, &c->path);
+
+	if (r == 0)
+		r = target_read_vector(t, args[at ? 2 : 1], &c->argv);
+	if (r == 0)
+		r = target_read_vector(t, args[at ? 3 : 2], &c->env);
+	if (r == 0)
+		r = view(&c->argv, &c->argv_pointers);
+	return r == 0 ? view(&c->env, &c->env_pointers) : r;
+}
+
+int exec_read(const struct seccomp_notif *request, struct target *target, struct exec_call *c)
+{
+	bool at = request->data.nr == SYS_execveat;
+	int dirfd = at ? (int)request->data.args[0] : AT_FDCWD, flags = at ? (int)request->data.args[4] : 0, r;
+
+	exec_reset(c);
+	c->tid = (pid_t)request->pid;
+	r = read_arguments(target, request->data.args, at, c);
+	if (r < 0)
+		return r;
+	if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
+		return -EINVAL;
+	if (c->path.len <= 1 && !(flags & AT_EMPTY_PATH))
+		return -ENOENT;
+	r = resolve(c->tid, dirfd, c->path.data, !(flags & AT_SYMLINK_NOFOLLOW), &c->file);
+	if (r < 0)
+		return r;
+	if (c->file.missing)
+		return -ENOENT;
+	if (S_ISLNK(c->file.stat.st_mode))
+		return -ELOOP;
+	if (!S_ISREG(c->file.stat.st_mode))
+		return -EACCES;
+	take_identity(&c->file.stat, &c->program);
+	/* An empty argv becomes one empty string (since 5.18). */
+	if (c->argv.nr)
+		buf_append(&c->final_argv, c->argv.strings.data, c->argv.strings.len);
+	else
+		buf_append(&c->final_argv, "", 1);
+	if (c->final_argv.failed)
+		return -ENOMEM;
+	r = set_script_name(c, dirfd);
+	return r == 0 ? follow_scripts(c) : r;
+}
+
+int exec_seize(pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC) < 0)
+		return -errno;
+	/* Without this stop a failed exec would leave us attached with no event ever (measured), and the next one could not be seized. */
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0) {
+		int r = -errno;
+
+		(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+		return r;
+	}
+	return 0;
+}
+
+/* Compares a /proc file with what it must hold, without holding it whole. */
+static int compare_proc(pid_t pid, const char *name, const struct buf *expected)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64], part[16384];
+	size_t at = 0;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while ((len = read(fd, part, sizeof(part))) > 0) {
+		if ((size_t)len > expected->len - at || memcmp(part, expected->data + at, (size_t)len) != 0)
+			return -EKEYREJECTED;
+		at += (size_t)len;
+	}
+	if (len < 0)
+		return -errno;
+	return at == expected->len ? 0 : -EKEYREJECTED;
+}
+
+static int compare_image(pid_t pid, const struct exec_call *c)
+{
+	_cleanup_close_ int fd = -1;
+	struct exec_identity loaded;
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	take_identity(&st, &loaded);
+	return same_identity(&loaded, &c->image) ? 0 : -EKEYREJECTED;
+}
+
+int exec_verify(pid_t pid, const struct exec_call *c, char *ret_why, size_t why_bytes)
+{
+	struct stat script;
+
+	if (compare_image(pid, c) < 0) {
+		snprintf(ret_why, why_bytes, "the loaded image is not the judged one");
+		return -EKEYREJECTED;
+	}
+	if (compare_proc(pid, "cmdline", &c->final_argv) < 0) {
+		snprintf(ret_why, why_bytes, "the arguments are not the judged ones");
+		return -EKEYREJECTED;
+	}
+	if (compare_proc(pid, "environ", &c->env.strings) < 0) {
+		snprintf(ret_why, why_bytes, "the environment is not the judged one");
+		return -EKEYREJECTED;
+	}
+	if (c->script && (fstat(c->file.fd, &script) < 0 || script.st_ctim.tv_sec != c->program.changed.tv_sec ||
+			  script.st_ctim.tv_nsec != c->program.changed.tv_nsec)) {
+		snprintf(ret_why, why_bytes, "the script changed while it was started");
+		return -EKEYREJECTED;
+	}
+	return 0;
+}
+
+void exec_reset(struct exec_call *c)
+{
+	/* A fresh, zeroed call holds no descriptor; 0 is never one of ours. */
+	if (c->file.fd > 0)
+		close(c->file.fd);
+	c->file.fd = -1;
+	buf_reset(&c->path);
+	buf_reset(&c->argv.strings);
+	buf_reset(&c->env.strings);
+	buf_reset(&c->final_argv);
+	c->argv.nr = c->env.nr = 0;
+	c->script = false;
+	c->interpreter[0] = 0;
+}
+
+void exec_free(struct exec_call *c)
+{
+	exec_reset(c);
+	buf_free(&c->path);
+	buf_free(&c->argv.strings);
+	buf_free(&c->env.strings);
+	buf_free(&c->final_argv);
+	free(c->argv_pointers);
+	free(c->env_pointers);
+	c->argv_pointers = c->env_pointers = NULL;
+}

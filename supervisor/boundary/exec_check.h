@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An exec from its call to its first instruction: what was asked, what the kernel must load for it, and whether it did.
+ *
+ * exec_read() makes a private copy and resolves it; exec_seize() attaches the tracer before the call is continued; exec_verify() compares the
+ * loaded image with the copy while the process stands at PTRACE_EVENT_EXEC, before its first instruction. All by the one thread that traces.
+ */
+#pragma once
+
+#include "supervisor/base/buf.h"
+#include "supervisor/boundary/resolve.h"
+#include "supervisor/boundary/target.h"
+
+#include <linux/seccomp.h>
+
+#define EXEC_INTERPRETERS_MAX 5	/* the kernel's own limit for #! chains */
+
+struct exec_identity {
+	dev_t dev;
+	ino_t ino;
+	struct timespec changed;	/* ctime: content and ownership cannot change without it */
+	off_t size;
+};
+
+struct exec_call {
+	pid_t tid;
+	struct buf path;		/* as asked, with its NUL */
+	struct target_vector argv, env;	/* as asked */
+	struct resolved file;		/* what path names; its fd is held until the end, so that the inode is not reused */
+	bool script;
+	char interpreter[RESOLVE_PATH_MAX];	/* canonical, of the first #!; "" when none */
+	struct exec_identity program;	/* of the file named */
+	struct exec_identity image;	/* of what the kernel loads: the file, or the last interpreter */
+	struct buf final_argv;		/* what the new program's argv must be, byte by byte */
+	const char **argv_pointers;	/* NULL-terminated views into argv.strings and env.strings */
+	const char **env_pointers;
+};
+
+/*
+ * Reads the execve or execveat in request and resolves it. Returns 0, or the -errno the call should fail with: what the kernel would have said
+ * (-ENOENT, -EACCES, -ENOEXEC is left to it, -ELOOP, -E2BIG, -EFAULT).
+ */
+int exec_read(const struct seccomp_notif *request, struct target *target, struct exec_call *ret_call);
+
+/*
+ * Attaches to the caller, with EXITKILL so that an unverified program dies with us, and asks for a stop, so that a failed exec is seen too.
+ * Returns 0 or -errno (-EPERM: traced by somebody else).
+ */
+int exec_seize(pid_t tid);
+
+/*
+ * pid stands at PTRACE_EVENT_EXEC. Returns 0 when image, argv and environment are what exec_read() judged, else -EKEYREJECTED with one
+ * sentence of what differs in ret_why.
+ */
+int exec_verify(pid_t pid, const struct exec_call *call, char *ret_why, size_t why_bytes);
+
+/* Makes an exec_call ready for reuse: closes, keeps the memory. exec_free() gives that back too. */
+void exec_reset(struct exec_call *call);
+void exec_free(struct exec_call *call);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a caller's path names, seen from the caller: its root, its cwd, its /proc/self. Component by component, at most 64 symlinks.
+ *
+ * The answer is good for judging and for the record. It is not what the kernel will act on: that is what verification and backstops are for.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define RESOLVE_HOPS_MAX 64
+#define RESOLVE_PATH_MAX 8192
+
+struct resolved {
+	int fd;				/* O_PATH of the object, owned; -1 when the last name does not exist */
+	bool missing;			/* the folder is there, the name in it is not */
+	bool nameless;			/* reached through /proc/PID/fd and the like, and has no path: a pipe, a socket, a memfd */
+	struct stat stat;		/* of the object; of its folder when missing */
+	char path[RESOLVE_PATH_MAX];	/* absolute in the caller's mount namespace; what the kernel calls it when nameless */
+};
+
+/*
+ * dirfd is the caller's: AT_FDCWD or a descriptor number; path is NUL-terminated; "" means dirfd itself (AT_EMPTY_PATH).
+ * follow: whether a symlink in the last place is followed. Returns 0 (also when missing), -ELOOP above 64 hops, or the error the kernel
+ * would give (-ENOENT, -ENOTDIR, -EACCES, -EBADF, …). ret_resolved->fd is -1 unless 0 is returned.
+ */
+int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret_resolved);
+void resolved_close(struct resolved *r);
+
+/* The path an O_PATH descriptor of ours has in its mount namespace. Returns 0 or -errno. */
+int resolve_name(int fd, char *ret_path, size_t path_bytes);

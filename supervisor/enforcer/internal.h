@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the enforcer share. One thread runs all of it, but for connect workers (sockets.c), which touch only their own job.
+ *
+ * The loop owns everything; a source that ends during a round is freed after the round, because later events of the round may name it.
+ */
+#pragma once
+
+#include "shim/proto.h"
+#include "supervisor/audit/audit.h"
+#include "supervisor/base/json_out.h"
+#include "supervisor/base/user.h"
+#include "supervisor/boundary/exec_check.h"
+#include "supervisor/boundary/filter.h"
+#include "supervisor/boundary/listener.h"
+#include "supervisor/boundary/probe.h"
+#include "supervisor/control/init_channel.h"
+#include "supervisor/judge/judge.h"
+
+#include <stddef.h>
+#include <sys/epoll.h>
+
+struct enforcer;
+
+#define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+
+/* ---- loop.c ---- */
+
+struct source {
+	int fd;			/* owned; -1 when not watched */
+	void (*ready)(struct enforcer *e, struct source *source, uint32_t events);
+};
+
+/* Takes fd. Returns 0 or -errno (fd closed). */
+int source_add(struct enforcer *e, struct source *source, int fd, uint32_t events,
+	       void (*ready)(struct enforcer *, struct source *, uint32_t));
+void source_change(struct enforcer *e, struct source *source, uint32_t events);
+void source_close(struct enforcer *e, struct source *source);
+/* Frees memory once no event of this round can name it any more. */
+void loop_free_later(struct enforcer *e, void *memory);
+int loop_run(struct enforcer *e);
+
+/* ---- zygotes.c ---- */
+
+struct zygote {
+	struct zygote *next;
+	struct source source;
+	uint64_t id;		/* of agent, uid and mode class, the same across enforcers */
+	pid_t pid;
+	bool ready;
+	char failure[128];	/* what it said instead of "ready" */
+};
+
+/* The zygote of this class, started when there is none. NULL with ret_error. */
+struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool off, struct err *ret_error);
+/* One that an earlier enforcer started. Takes fd. */
+void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
+/* Whether the pid was one of ours; forgets it. */
+bool zygote_ended(struct enforcer *e, pid_t pid);
+
+/* ---- launches.c ---- */
+
+enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED };
+
+struct launch {
+	struct launch *next;
+	uint64_t id;
+	enum launch_state state;
+	struct source keeper;		/* the keeper's channel */
+	struct source calls;		/* the listener */
+	struct listener listener;
+	bool paused;			/* no slot was free: the listener is not polled */
+	struct inflight_table *table;
+	pid_t keeper_pid, command;
+	int client;			/* our copy of the client's connection until the keeper said hello; -1 after */
+	/* From the spec: */
+	char *blob;
+	const struct spec *spec;
+	const char **environment, **argv, **roots;	/* NULL-terminated views into blob */
+	struct judge_subject subject;
+	const char *agent, *user;
+	/* Counted for status and the record at the end: */
+	uint64_t execs, files, sockets, denials, cases;
+};
+
+struct launch_order {			/* everything a spec is made of */
+	const char *agent, *cwd;
+	const struct user_identity *user;
+	enum mode mode;
+	char *const *argv, *const *environment;
+	unsigned flags, timeout_ms;	/* enum request_flags */
+	uint16_t rows, columns;
+	bool terminal;			/* one of the client's descriptors is one */
+	int client, stdio[3];		/* taken */
+};
+
+/* Returns 0, or -errno with ret_error; then client is still the caller's, stdio closed. */
+int launch_start(struct enforcer *e, struct launch_order *order, struct err *ret_error);
+void launch_adopt(struct enforcer *e, uint64_t id, int channel);
+/* The enforcer refused something in this launch: its keeper holds the JSON for the client. */
+void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
+void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
+bool launch_descends(const struct enforcer *e, pid_t pid);
+
+/* ---- requests.c: launch.sock ---- */
+
+int requests_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
+/* The container's state changed: what waited may start, or must be refused. */
+void requests_state_changed(struct enforcer *e);
+
+/* ---- notify.c ---- */
+
+struct call {				/* one notified call; lives while it is handled */
+	struct launch *launch;
+	struct table_slot *slot;
+	const struct seccomp_notif *request;	/* in the slot */
+	const struct call_rule *rule;
+	uint64_t received_us;
+};
+
+void notify_ready(struct enforcer *e, struct source *source, uint32_t events);
+/* Goes through the table an earlier enforcer left. */
+void notify_recover(struct enforcer *e, struct launch *l);
+/* Answers and frees the slot. */
+void notify_answer(struct enforcer *e, const struct call *call, struct answer answer);
+/* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
+void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
+void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
+		  struct decision *ret_shadow);
+
+/* ---- exec.c, files.c, sockets.c: one class of calls each ---- */
+
+void exec_handle(struct enforcer *e, const struct call *call);
+/* A traced process stopped or ended. Returns whether it was one of ours. */
+bool exec_event(struct enforcer *e, pid_t pid, int status);
+/* Forgets what belongs to a launch that ends. */
+void exec_forget(struct enforcer *e, const struct launch *l);
+unsigned exec_in_flight(const struct enforcer *e);
+void file_handle(struct enforcer *e, const struct call *call);
+void socket_handle(struct enforcer *e, const struct call *call);
+int sockets_start(struct enforcer *e);
+void socket_forget(struct enforcer *e, const struct launch *l);
+
+/* ---- records.c ---- */
+
+struct outcome {			/* how a call ended, for the record */
+	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
+	const char *verb;		/* "allow", "deny", "kill" */
+	int error_number;		/* 0: none */
+	const char *certainty;		/* emulated verified checked advisory */
+	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
+};
+
+void record_call(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+void record_begin(struct enforcer *e, const struct launch *l);
+void record_end(struct enforcer *e, const struct launch *l, int status);
+/* A launch that was refused before anything ran. */
+void record_refused_launch(struct enforcer *e, const struct launch_order *order, uid_t uid, const struct decision *decision);
+void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text);
+void record_layers(struct enforcer *e);
+/* The JSON object an agent sees. launch 0 when there is none yet. */
+void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *decision, struct buf *ret_json);
+
+/* ---- status.c: control.sock ---- */
+
+int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
+void status_service(struct enforcer *e, const char *json);
+
+/* ---- plan.c: what the policy means on this machine ---- */
+
+/* "~" replaced by home; NULL-terminated, one allocation, free() it. */
+const char **plan_expand(const struct strings *paths, const char *home);
+/* Every path to mask: Cordon's own and the protected names of every home in passwd. free() it. */
+const char **plan_masks(const struct policy *policy);
+/* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
+int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
+/* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
+const struct layer *plan_missing_layer(const struct enforcer *e);
+
+struct enforcer {
+	int epoll, init;
+	struct source init_source, signals, launch_socket, control_socket, connect_done;
+	char run_dir[128], audit_dir[256];
+	char run[64], boot[64];
+	struct policy *policy;
+	char policy_dir[512];
+	enum mode mode;
+	bool explicit_mode, unreviewed_allow;
+	struct layer layers[LAYERS_MAX];
+	unsigned nr_layers;
+	bool listener_works_off;	/* SYS_ADMIN: a filter without no_new_privs */
+	int landlock_abi;
+	unsigned seccomp_flags;
+	struct filter_program filters[2];	/* safe, off */
+	int mounts[2];			/* safe, off; -1: not made */
+	struct user_identity launch_user;
+	char *image_environment;	/* PID 1's environ, NUL-separated */
+	const char **image;		/* views, NULL-terminated */
+	char *added_text;
+	const char **added;		/* proxy and trust variables */
+	struct audit *audit;
+	enum init_state state;
+	char state_why[256];
+	unsigned restarts;
+	struct zygote *zygotes;
+	struct launch *launches;
+	unsigned nr_launches;
+	uint64_t next_launch;
+	struct target target;
+	struct status *status;		/* status.c's own */
+	struct exec_flights *flights;	/* exec.c's own */
+	struct connects *connects;	/* sockets.c's own */
+	struct request *requests;	/* requests.c's own */
+	void **graveyard;
+	size_t nr_graveyard, graveyard_capacity;
+	int exit_code;			/* -1: go on */
+	uint64_t started_us;
+	uint64_t calls, denials;
+};
+
+uint64_t now_us(void);
+void enforcer_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd);

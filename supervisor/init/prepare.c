@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What PID 1 does before anything else, and the folders it works in.
+ *
+ * Signals are blocked before the first fork: one that arrives in between waits in the signalfd instead of being lost.
+ */
+#include "supervisor/init/internal.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct rlimit inherited_files;
+
+/* Faults of our own are never blocked: a blocked one kills without a word. */
+static void all_but_faults(sigset_t *ret_set)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
+
+	sigfillset(ret_set);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigdelset(ret_set, faults[i]);
+}
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	init_panic("PID 1 crashed");
+}
+
+static void catch_faults(void)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+	static char stack[16384];
+	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	const struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_ONSTACK | SA_RESETHAND };
+
+	sigaltstack(&alternate, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigaction(faults[i], &action, NULL);
+#else
+	(void)on_fault;	/* the sanitizer's own report is worth more */
+#endif
+}
+
+/* 0, 1 and 2 must be something, or the next descriptor opened becomes somebody's stdout. */
+static int fill_stdio(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= 2);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* PID 1 holds a descriptor per launch. Children get back what the container was given. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &inherited_files) < 0)
+		return;
+	limit = inherited_files;
+	limit.rlim_cur = limit.rlim_max < KEPT_MAX * 2 ? limit.rlim_max : KEPT_MAX * 2;
+	if (limit.rlim_cur > inherited_files.rlim_cur)
+		setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void prepare_signals(void)
+{
+	sigset_t set;
+
+	all_but_faults(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would reap behind our back */
+	catch_faults();
+}
+
+int prepare_process(struct err *ret_error)
+{
+	sigset_t set;
+	int fd, r;
+
+	prepare_signals();
+	r = fill_stdio();
+	if (r < 0)
+		return err_set(ret_error, r, "cannot open /dev/null: %s", strerror(-r));
+	if (sys_close_range(3, ~0U, 0) < 0)
+		return err_set(ret_error, -errno, "close_range: %s (kernel 5.9 or newer is needed)", strerror(errno));
+	all_but_faults(&set);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return err_set(ret_error, -errno, "signalfd: %s", strerror(errno));
+	if (chdir("/") < 0)
+		return err_set(ret_error, -errno, "cannot enter /: %s", strerror(errno));
+	umask(077);
+	/* With the same uid an agent could otherwise read our memory and trace us. */
+	prctl(PR_SET_DUMPABLE, 0);
+	if (getpid() != 1)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	raise_file_limit();
+	return fd;
+}
+
+void prepare_undo(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (inherited_files.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &inherited_files);
+	umask(022);
+}
+
+/* Parents are the image's business: made plainly when missing, not judged. */
+static int make_parents(const char *path)
+{
+	char parent[PATH_MAX];
+
+	snprintf(parent, sizeof(parent), "%s", path);
+	for (char *slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(parent, 0755) == 0)
+			(void)chmod(parent, 0755);
+		else if (errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+int prepare_folder(const char *path, mode_t mode, struct err *ret_error)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	r = make_parents(path);
+	if (r == 0 && mkdir(path, mode) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r < 0)
+		return err_set(ret_error, r, "cannot make folder %s: %s", path, strerror(-r));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(ret_error, -errno, "%s must be a folder, not a link or a file: %s", path, strerror(errno));
+	if (fstat(fd, &st) < 0)
+		return err_set(ret_error, -errno, "cannot stat %s: %s", path, strerror(errno));
+	if (st.st_uid != geteuid())
+		return err_set(ret_error, -EPERM, "folder %s belongs to uid %u, expected %u", path, st.st_uid, geteuid());
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
+		return err_set(ret_error, -errno, "cannot set the mode of %s to %04o: %s", path, mode, strerror(errno));
+	return 0;
+}

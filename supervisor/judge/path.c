@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ACTION_READ and ACTION_WRITE. Order: Cordon's own and hidden, protected, blocked, roots, outside_root.
+ *
+ * A resolved path is an object the kernel is about to touch. An unresolved one is a name as a tool got it from its model: nothing is
+ * known of links below it, so it is held to the project and the spelling that cannot lead out.
+ */
+#include "supervisor/judge/judging.h"
+
+#include "supervisor/base/path.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- places ---- */
+
+/* "/home/NAME" or "/root" in front of path: the rest, or NULL. Secrets of other homes are secrets as well. */
+static const char *below_some_home(const char *path)
+{
+	if (strncmp(path, "/root", 5) == 0 && (path[5] == '/' || !path[5]))
+		return path + 5;
+	if (strncmp(path, "/home/", 6) != 0)
+		return NULL;
+	return path + 6 + strcspn(path + 6, "/");
+}
+
+static bool is_under_entry(const char *entry, const char *home, const char *path)
+{
+	const char *rest;
+	size_t len;
+
+	if (*entry != '~')
+		return path_is_under(path, entry);
+	len = home && *home == '/' && home[1] ? strlen(home) : 0;	/* a home of "/" would make everything a home */
+	if (len && strncmp(path, home, len) == 0 && path[len] == '/' && entry[1] && path_is_under(path + len, entry + 1))
+		return true;
+	if (!entry[1])
+		return len && path_is_under(path, home);
+	rest = below_some_home(path);
+	return rest && *rest && path_is_under(rest, entry + 1);
+}
+
+bool path_in_list(const struct strings *list, const char *home, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++)
+		if (is_under_entry(list->items[i], home, path))
+			return true;
+	return false;
+}
+
+bool path_is_own(const struct policy *policy, const char *path)
+{
+	return path_in_list(&policy->paths.own, NULL, path);
+}
+
+bool path_is_sensitive(const struct policy *policy, const char *path)
+{
+	size_t i;
+
+	if (path_is_under(path, policy->paths.project))		/* the project's own name is not the agent's choice */
+		path += strlen(policy->paths.project);
+	for (i = 0; i < policy->paths.sensitive.nr; i++)
+		if (strstr(path, policy->paths.sensitive.items[i]))
+			return true;
+	return false;
+}
+
+bool path_is_writable(const struct judging *j, const char *path)
+{
+	const char *const *root;
+
+	if (!j->subject->write_roots)
+		return path_in_list(&j->policy->paths.write, j->subject->home, path) ||
+		       path_in_list(&j->policy->paths.allowed_roots, j->subject->home, path);
+	for (root = j->subject->write_roots; *root; root++)
+		if (path_is_under(path, *root))
+			return true;
+	return false;
+}
+
+/* ---- names as typed ---- */
+
+static bool has_parent_part(const char *path)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && path[0] == '.' && path[1] == '.')
+			return true;
+		path += len + (path[len] == '/');
+	}
+	return false;
+}
+
+static bool is_expanded(const char *path)
+{
+	return *path == '~' || strpbrk(path, "$`");
+}
+
+bool path_stays_inside(const struct judging *j, const char *typed)
+{
+	char path[PATH_MAX];
+
+	return !is_expanded(typed) && !has_parent_part(typed) &&
+	       path_normalize(j->action->cwd, typed, path, sizeof(path)) == 0 &&
+	       path_is_under(path, j->policy->paths.project) && !path_is_sensitive(j->policy, path);
+}
+
+/* "~" and "~/…" become the home, where none is known root's: protected names are the same in every home. */
+static int full_path(const struct judging *j, char ret_path[static PATH_MAX])
+{
+	const char *typed = j->action->path, *home = j->subject->home;
+	char joined[PATH_MAX];
+
+	if (typed[0] != '~' || (typed[1] && typed[1] != '/'))
+		return path_normalize(j->action->cwd, typed, ret_path, PATH_MAX);
+	if ((size_t)snprintf(joined, sizeof(joined), "%s/%s", home && *home == '/' ? home : "/root", typed + 1) >= sizeof(joined))
+		return -1;
+	return path_normalize("/", joined, ret_path, PATH_MAX);
+}
+
+/* ---- rules ---- */
+
+#define PATHS_RULE(name, list, hint) ((struct ruling){ name, { "paths.json", j->policy->paths.list.line }, hint })
+
+/* What is refused in every safety mode, for reading and writing alike. */
+static bool deny_secret(const struct judging *j, const char *path)
+{
+	const struct paths *paths = &j->policy->paths;
+	const char *home = j->subject->home;
+	struct quoted q;
+
+	quote_text(&q, path);
+	if (path_is_own(j->policy, path))
+		answer_deny(j, "protected_path", PATHS_RULE("path.own", own, NULL), "%s belongs to Cordon.", q.text);
+	else if (path_in_list(&paths->hidden, home, path))
+		answer_deny(j, "protected_path", PATHS_RULE("path.hidden", hidden, NULL), "%s is out of reach for agents.", q.text);
+	else if (path_in_list(&paths->protected_names, home, path))
+		answer_deny(j, "protected_path", PATHS_RULE("path.protected", protected_names, "credentials are never available; use those in your instructions"),
+			    "%s holds credentials and is protected.", q.text);
+	else if (path_in_list(&paths->blocked_roots, home, path))
+		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, NULL), "%s is under a blocked root.", q.text);
+	else if (j->action->unresolved && path_in_list(&paths->system_roots, home, path))
+		answer_deny(j, "protected_path", PATHS_RULE("path.system", system_roots, "work with files of the project"),
+			    "%s is a system path.", q.text);
+	else
+		return false;
+	return true;
+}
+
+static void deny_outside(const struct judging *j, const char *path)
+{
+	struct quoted q, p;
+	const char *project = quote_text(&p, j->policy->paths.project);
+
+	answer_deny(j, "outside_root", (struct ruling){ "path.outside", j->policy->paths.origin, "use a path inside the project, without \"..\", \"~\" or \"$\"" },
+		    "%s is outside the roots of this launch (the project is %s).", quote_text(&q, path), project);
+}
+
+static void judge_read(const struct judging *j, const char *path)
+{
+	const struct paths *paths = &j->policy->paths;
+	const char *home = j->subject->home;
+	bool is_system = !j->action->unresolved && path_in_list(&paths->system_roots, home, path);
+	struct quoted q;
+
+	if ((j->action->unresolved || j->subject->mode == MODE_READONLY) && !is_system &&
+	    path_is_sensitive(j->policy, path)) {
+		answer_deny(j, "protected_path", PATHS_RULE("path.sensitive", sensitive, "files whose names suggest secrets are not read"),
+			    "%s looks like a secret by its name.", quote_text(&q, path));
+		return;
+	}
+	if (j->subject->mode == MODE_READONLY && !is_system && !path_is_under(path, paths->project)) {
+		deny_outside(j, path);
+		return;
+	}
+	/* Programs read their libraries in every style; a tool's own reads are the model's. */
+	if (paths->roots == ROOTS_STRICT && !is_system && !path_is_under(path, paths->project) && !path_is_writable(j, path)) {
+		deny_outside(j, path);
+		return;
+	}
+	answer_allow(j, (struct ruling){ "path.read", paths->origin, NULL }, "%s may be read.", quote_text(&q, path));
+}
+
+/* Devices stay usable (/dev/null, terminals), except what holds the disks and the memory. */
+static bool judge_device(const struct judging *j, const char *path)
+{
+	const struct paths *paths = &j->policy->paths;
+	const char *name;
+	struct quoted q;
+	size_t i;
+
+	for (i = 0; i < paths->devices.nr && !path_is_under(path, paths->devices.items[i]); i++)
+		;
+	if (i == paths->devices.nr || strcmp(path, paths->devices.items[i]) == 0)
+		return false;
+	name = path + strlen(paths->devices.items[i]) + 1;
+	if (names_match(&paths->raw_devices, name, strcspn(name, "/")))
+		answer_deny(j, "policy_block", PATHS_RULE("path.raw_device", raw_devices, NULL), "%s is a disk or memory device.",
+			    quote_text(&q, path));
+	else
+		answer_allow(j, PATHS_RULE("path.device", devices, NULL), "%s is a device that may be used.", quote_text(&q, path));
+	return true;
+}
+
+static void judge_write(const struct judging *j, const char *path)
+{
+	const struct paths *paths = &j->policy->paths;
+	bool confined = j->subject->mode != MODE_GUARDED || paths->confine_writes;
+	struct quoted q;
+
+	if (path_in_list(&paths->own_files, NULL, path)) {
+		answer_deny(j, "protected_path", PATHS_RULE("path.own_files", own_files, NULL), "%s belongs to Cordon and is never written.",
+			    quote_text(&q, path));
+		return;
+	}
+	if (j->subject->mode == MODE_READONLY) {
+		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "nothing is written in readonly mode" },
+			    "%s would be written, and the mode is readonly.", quote_text(&q, path));
+		return;
+	}
+	if (j->action->unresolved) {
+		if (confined && (is_expanded(j->action->path) || has_parent_part(j->action->path) || !path_is_under(path, paths->project))) {
+			deny_outside(j, j->action->path);
+			return;
+		}
+	} else {
+		if (judge_device(j, path))
+			return;
+		if (confined && !path_is_writable(j, path)) {
+			deny_outside(j, path);
+			return;
+		}
+	}
+	answer_allow(j, PATHS_RULE("path.write", write, NULL), "%s may be written.", quote_text(&q, path));
+}
+
+void judge_path(const struct judging *j)
+{
+	const struct ruling invalid = { "path.invalid", CODE_RULE, "give an absolute path, or one relative to the working folder" };
+	const char *typed = j->action->path;
+	char path[PATH_MAX];
+	struct quoted q;
+
+	if (!typed || !*typed) {
+		answer_deny(j, "invalid_path", invalid, "The path is empty.");
+		return;
+	}
+	if (j->action->unresolved ? full_path(j, path) < 0 : path_normalize(NULL, typed, path, sizeof(path)) < 0) {
+		answer_deny(j, "invalid_path", invalid, "%s is not a path that can be judged.", quote_text(&q, typed));
+		return;
+	}
+	if (deny_secret(j, path))
+		return;
+	if (j->action->unresolved && (is_expanded(typed) || (j->subject->mode == MODE_READONLY && has_parent_part(typed)))) {
+		/* The secret places were tried first, so that the answer names the stronger reason. */
+		deny_outside(j, typed);
+		return;
+	}
+	if (j->action->kind == ACTION_WRITE)
+		judge_write(j, path);
+	else
+		judge_read(j, path);
+}

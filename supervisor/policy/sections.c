@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy.json, environment.json, paths.json, network.json, services/ and transports/: tables of keys over the structs of policy.h. */
+#include "supervisor/policy/sections.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/policy/names.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- policy.json ---- */
+
+static int read_mode(const struct node *node, void *ret)
+{
+	const char *text = json_string_value(node->value);
+	struct err why = { 0 };
+
+	if (!text)
+		return node_error(node, "expected a mode: off, guarded, observe or readonly");
+	if (mode_parse(text, ret, &why) < 0)
+		return node_error(node, "%s", why.text);
+	return 0;
+}
+
+static int read_unreviewed(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "deny", "allow" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(bool *)ret = i == 1;
+	return r;
+}
+
+static int read_wrappers(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "block", "follow" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(bool *)ret = i == 1;
+	return r;
+}
+
+static int read_audit_allowed(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "none", "decisions", "all" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(enum audit_allowed *)ret = (enum audit_allowed)i;
+	return r;
+}
+
+static int read_audit(const struct node *node, void *ret)
+{
+	static const struct field fields[] = { { "allowed", read_audit_allowed, 0, true } };
+
+	return node_object(node, fields, ARRAY_SIZE(fields), ret);
+}
+
+int section_policy(const struct node *root, struct policy *policy)
+{
+#define MEMBER(name) offsetof(struct policy, name)
+	static const struct field fields[] = {
+		{ "mode", read_mode, MEMBER(mode), true },
+		{ "max_unattended", read_mode, MEMBER(max_unattended), true },
+		{ "unreviewed", read_unreviewed, MEMBER(unreviewed_allow), true },
+		{ "wrappers", read_wrappers, MEMBER(wrappers_follow), true },
+		{ "launch_user", read_text, MEMBER(launch_user), true },
+		{ "require", read_strings, MEMBER(require), true },
+		{ "audit", read_audit, MEMBER(audit_allowed), true },
+	};
+#undef MEMBER
+
+	return node_object(root, fields, ARRAY_SIZE(fields), policy);
+}
+
+/* ---- environment.json ---- */
+
+static int read_env_mode(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "selected", "all" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(enum env_mode *)ret = (enum env_mode)i;
+	return r;
+}
+
+static int read_image(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "block", "pass" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(bool *)ret = i == 1;
+	return r;
+}
+
+/* "exact names only": a pattern that looks as if it withheld a family of secrets, and does not, is worse than none. */
+static int read_exact_names(const struct node *node, void *ret)
+{
+	struct strings *list = ret;
+	size_t i;
+	int r = read_strings(node, ret);
+
+	for (i = 0; r == 0 && i < list->nr; i++) {
+		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+
+		if (strpbrk(list->items[i], "*?=["))
+			r = node_error(&child, "names are exact here: no wildcard, no value");
+	}
+	return r;
+}
+
+int section_environment(const struct node *root, struct policy *policy)
+{
+#define MEMBER(name) offsetof(struct environment, name)
+	static const struct field fields[] = {
+		{ "mode", read_env_mode, MEMBER(mode), true },
+		{ "image", read_image, MEMBER(image_pass), true },
+		{ "baseline", read_names, MEMBER(baseline), true },
+		{ "allow", read_names, MEMBER(allow), true },
+		{ "deny", read_exact_names, MEMBER(deny), true },
+		{ "code_names", read_names, MEMBER(code_names), true },
+		{ "text_names", read_names, MEMBER(text_names), true },
+	};
+#undef MEMBER
+
+	policy->environment.origin = node_origin(root);
+	return node_object(root, fields, ARRAY_SIZE(fields), &policy->environment);
+}
+
+/* ---- paths.json ---- */
+
+/* Absolute or below "~", without ".", "..", empty parts and a slash at the end: comparing names needs one spelling. */
+static bool path_is_normal(const char *path)
+{
+	const char *part = path;
+
+	if (*part == '~')
+		part++;
+	if (*part == '\0')
+		return part > path;
+	if (*part != '/')
+		return false;
+	if (strcmp(path, "/") == 0)
+		return true;
+	while (*part == '/') {
+		size_t len = strcspn(++part, "/");
+
+		if (len == 0 || (len == 1 && *part == '.') || (len == 2 && part[0] == '.' && part[1] == '.'))
+			return false;
+		part += len;
+	}
+	return true;
+}
+
+static int read_path(const struct node *node, void *ret)
+{
+	int r = read_text(node, ret);
+
+	if (r == 0 && !path_is_normal(*(const char **)ret))
+		return node_error(node, "expected an absolute path or one below \"~\", without \".\", \"..\", \"//\" or a \"/\" at the end");
+	return r;
+}
+
+static int read_paths(const struct node *node, void *ret)
+{
+	struct strings *list = ret;
+	size_t i;
+	int r = read_strings(node, ret);
+
+	for (i = 0; r == 0 && i < list->nr; i++) {
+		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+		const char *path;
+
+		r = read_path(&child, &path);
+	}
+	return r;
+}
+
+static int read_roots(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "strict", "standard", "open" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(enum root_style *)ret = (enum root_style)i;
+	return r;
+}
+
+/* Masks take one list: Cordon's own folders, then the others. */
+static int join_hidden(const struct node *root, struct paths *paths)
+{
+	struct strings joined = { .line = paths->hidden.line };
+
+	joined.items = pool_take(root->document->pool, (paths->own.nr + paths->hidden.nr + 1) * sizeof(*joined.items));
+	if (!joined.items)
+		return err_set(root->document->error, -ENOMEM, "out of memory");
+	memcpy(joined.items, paths->own.items, paths->own.nr * sizeof(*joined.items));
+	memcpy(joined.items + paths->own.nr, paths->hidden.items, paths->hidden.nr * sizeof(*joined.items));
+	joined.nr = paths->own.nr + paths->hidden.nr;
+	paths->hidden = joined;
+	return 0;
+}
+
+int section_paths(const struct node *root, struct policy *policy)
+{
+#define MEMBER(name) offsetof(struct paths, name)
+	static const struct field fields[] = {
+		{ "project", read_path, MEMBER(project), true },
+		{ "roots", read_roots, MEMBER(roots), true },
+		{ "confine_writes", read_bool, MEMBER(confine_writes), true },
+		{ "block_internal_http", read_bool, MEMBER(block_internal_http), true },
+		{ "write", read_paths, MEMBER(write), true },
+		{ "allowed_roots", read_paths, MEMBER(allowed_roots), true },
+		{ "blocked_roots", read_paths, MEMBER(blocked_roots), true },
+		{ "system_roots", read_paths, MEMBER(system_roots), true },
+		{ "protected", read_paths, MEMBER(protected_names), true },
+		{ "own", read_paths, MEMBER(own), true },
+		{ "own_files", read_paths, MEMBER(own_files), true },
+		{ "hidden", read_paths, MEMBER(hidden), true },
+		{ "devices", read_paths, MEMBER(devices), true },
+		{ "raw_devices", read_names, MEMBER(raw_devices), true },
+		{ "sensitive", read_strings, MEMBER(sensitive), true },
+	};
+#undef MEMBER
+	int r;
+
+	policy->paths.origin = node_origin(root);
+	r = node_object(root, fields, ARRAY_SIZE(fields), &policy->paths);
+	return r < 0 ? r : join_hidden(root, &policy->paths);
+}
+
+/* ---- network.json ---- */
+
+/* IPv4 becomes ::ffff:a.b.c.d; ret_v4_bits is what an IPv4 prefix length has to grow by. */
+static bool parse_address(const char *text, struct in6_addr *ret_address, unsigned *ret_v4_bits)
+{
+	struct in_addr v4;
+
+	if (inet_pton(AF_INET, text, &v4) == 1) {
+		*ret_address = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+		memcpy(&ret_address->s6_addr[12], &v4, 4);
+		*ret_v4_bits = 96;
+		return true;
+	}
+	*ret_v4_bits = 0;
+	return inet_pton(AF_INET6, text, ret_address) == 1;
+}
+
+static bool has_host_bits(const struct in6_addr *address, unsigned prefix_bits)
+{
+	unsigned bit;
+
+	for (bit = prefix_bits; bit < 128; bit++)
+		if (address->s6_addr[bit / 8] & 0x80 >> bit % 8)
+			return true;
+	return false;
+}
+
+static int read_cidr(const struct node *node, void *ret)
+{
+	struct network_range *range = ret;
+	const char *text = json_string_value(node->value);
+	char address[64] = "";
+	unsigned bits = 0, grow = 0;
+	int end = -1;
+
+	if (!text || sscanf(text, "%63[0-9a-fA-F.:]/%3u%n", address, &bits, &end) != 2 || end < 0 || text[end] ||
+	    !parse_address(address, &range->address, &grow) || bits > 128 - grow)
+		return node_error(node, "expected an address range such as \"10.0.0.0/8\" or \"fe80::/10\"");
+	range->prefix_bits = bits + grow;
+	if (has_host_bits(&range->address, range->prefix_bits))
+		return node_error(node, "the address has bits set beyond its /%u", bits);
+	return 0;
+}
+
+static int read_range(const struct node *node, void *ret)
+{
+#define MEMBER(name) offsetof(struct network_range, name)
+	static const struct field fields[] = {
+		{ "id", read_text, MEMBER(id), true },
+		{ "range", read_cidr, 0, true },
+		{ "reason", read_text, MEMBER(reason), true },
+		{ "always", read_bool, MEMBER(always), false },
+	};
+#undef MEMBER
+
+	((struct network_range *)ret)->origin = node_origin(node);
+	return node_object(node, fields, ARRAY_SIZE(fields), ret);
+}
+
+static int read_address(const struct node *node, void *ret)
+{
+	const char *text = json_string_value(node->value);
+	unsigned grow;
+
+	if (!text || !parse_address(text, ret, &grow))
+		return node_error(node, "expected an IPv4 or IPv6 address");
+	return 0;
+}
+
+static int read_network_port(const struct node *node, void *ret)
+{
+	static const struct field fields[] = {
+		{ "address", read_address, offsetof(struct network_port, address), true },
+		{ "port", read_port, offsetof(struct network_port, port), true },
+	};
+
+	((struct network_port *)ret)->origin = node_origin(node);
+	return node_object(node, fields, ARRAY_SIZE(fields), ret);
+}
+
+static int read_ranges(const struct node *node, void *ret)
+{
+	struct policy *policy = ret;
+
+	return node_array(node, read_range, &policy->ranges, &policy->nr_ranges, sizeof(*policy->ranges));
+}
+
+static int read_ports(const struct node *node, void *ret)
+{
+	struct policy *policy = ret;
+
+	return node_array(node, read_network_port, &policy->ports, &policy->nr_ports, sizeof(*policy->ports));
+}
+
+int section_network(const struct node *root, struct policy *policy)
+{
+	static const struct field fields[] = { { "ranges", read_ranges, 0, true }, { "ports", read_ports, 0, true } };
+
+	return node_object(root, fields, ARRAY_SIZE(fields), policy);
+}
+
+/* ---- services/NAME.json ---- */
+
+static int read_probe(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "none", "tcp", "http", "proxy_ca" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(enum probe_kind *)ret = (enum probe_kind)i;
+	return r;
+}
+
+static int read_environment_list(const struct node *node, void *ret)
+{
+	struct strings *list = ret;
+	size_t i;
+	int r = read_strings(node, ret);
+
+	for (i = 0; r == 0 && i < list->nr; i++) {
+		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+		const char *equals = strchr(list->items[i], '=');
+
+		if (!equals || equals == list->items[i])
+			r = node_error(&child, "expected \"NAME=VALUE\"");
+	}
+	return r;
+}
+
+static int read_command_line(const struct node *node, void *ret)
+{
+	struct strings *list = ret, read = { .line = node_origin(node).line };
+	size_t i, nr = json_array_size(node->value);
+	int r;
+
+	/* Not read_strings(): the same argument may stand twice. */
+	if (!json_is_array(node->value) || nr == 0)
+		return node_error(node, "expected an array with a program and its arguments");
+	read.items = pool_take(node->document->pool, (nr + 1) * sizeof(*read.items));
+	if (!read.items)
+		return err_set(node->document->error, -ENOMEM, "out of memory");
+	for (i = 0; i < nr; i++) {
+		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+
+		r = read_text(&child, &read.items[read.nr++]);
+		if (r < 0)
+			return r;
+	}
+	*list = read;
+	return 0;
+}
+
+int section_service(const struct node *root, struct policy *policy)
+{
+#define MEMBER(name) offsetof(struct service, name)
+	static const struct field fields[] = {
+		{ "command", read_command_line, MEMBER(command), true },
+		{ "user", read_text, MEMBER(user), true },
+		{ "environment", read_environment_list, MEMBER(environment), false },
+		{ "probe", read_probe, MEMBER(probe), true },
+		{ "probe_url", read_text, MEMBER(probe_url), false },
+		{ "port", read_port, MEMBER(port), false },
+		{ "ready_ms", read_milliseconds, MEMBER(ready_ms), false },
+		{ "proxy", read_bool, MEMBER(proxy), false },
+		{ "enabled", read_bool, MEMBER(enabled), true },
+	};
+#undef MEMBER
+	static const char *no_items[1];
+	struct service *service = pool_push(root->document->pool, &policy->services, &policy->nr_services, sizeof(*policy->services));
+	const char *base = strrchr(root->document->file, '/') + 1;
+	int r;
+
+	if (!service)
+		return err_set(root->document->error, -ENOMEM, "out of memory");
+	service->environment.items = no_items;
+	service->origin = node_origin(root);
+	service->name = pool_text(root->document->pool, base, strlen(base) - strlen(".json"));
+	if (!service->name)
+		return err_set(root->document->error, -ENOMEM, "out of memory");
+	r = node_object(root, fields, ARRAY_SIZE(fields), service);
+	if (r < 0)
+		return r;
+	if ((service->probe == PROBE_TCP || service->probe == PROBE_PROXY_CA || service->proxy) && !service->port)
+		return node_error(root, "a service with this probe, or that is the proxy, needs a \"port\"");
+	if (service->probe == PROBE_HTTP && !service->probe_url)
+		return node_error(root, "the probe \"http\" needs a \"probe_url\"");
+	return 0;
+}
+
+/* ---- transports/NAME.json ---- */
+
+static int read_entry_names(const struct node *node, void *ret)
+{
+	struct strings *all = ret, list, joined = { 0 };
+	size_t i, j;
+	int r = read_strings(node, &list);
+
+	if (r < 0)
+		return r;
+	joined.items = pool_take(node->document->pool, (all->nr + list.nr + 1) * sizeof(*joined.items));
+	if (!joined.items)
+		return err_set(node->document->error, -ENOMEM, "out of memory");
+	if (all->nr)
+		memcpy(joined.items, all->items, all->nr * sizeof(*joined.items));
+	joined.nr = all->nr;
+	for (i = 0; i < list.nr; i++) {
+		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+
+		if (strchr(list.items[i], '/'))
+			return node_error(&child, "expected a program's name without \"/\"");
+		for (j = 0; j < all->nr && strcmp(all->items[j], list.items[i]) != 0; j++)
+			;
+		if (j == all->nr)	/* another transport may call the same program */
+			joined.items[joined.nr++] = list.items[i];
+	}
+	*all = joined;
+	return 0;
+}
+
+int section_transport(const struct node *root, struct policy *policy)
+{
+	static const struct field fields[] = { { "entry_names", read_entry_names, offsetof(struct policy, entry_names), true } };
+
+	return node_object(root, fields, ARRAY_SIZE(fields), policy);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of PID 1 that need no container: back-off, kept descriptors, whose signal it is, the channel, files with our block. */
+#include "supervisor/init/internal.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void restarts_are_delayed_longer_each_time_and_end_after_five(void **state)
+{
+	struct restarts r = { 0 };
+	uint64_t now = 1000000, start;
+
+	(void)state;
+	for (unsigned i = 0, delay = 100; i < RESTARTS_MAX; i++, delay *= 2) {
+		assert_true(restarts_again(&r, now, 5, 30000, &start));
+		assert_int_equal(start - now, delay);
+		now = start + 5;
+	}
+	assert_false(restarts_again(&r, now, 5, 30000, &start));
+	assert_int_equal(r.total, RESTARTS_MAX);
+	assert_true(restarts_again(&r, now + RESTARTS_WINDOW_MS, 5, 30000, &start));
+}
+
+static void a_healthy_run_begins_the_back_off_anew_and_it_is_capped(void **state)
+{
+	struct restarts r = { 0 };
+	uint64_t start;
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		assert_true(restarts_again(&r, 1 + 100000ull * i, 5, 700, &start));
+		assert_in_range(start - (1 + 100000ull * i), 100, 700);
+	}
+	assert_int_equal(r.delay_ms, 700);
+	assert_true(restarts_again(&r, 2000000, 10000, 700, &start));
+	assert_int_equal(start, 2000100);
+}
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void kept_descriptors_are_owned_replaced_and_dropped(void **state)
+{
+	struct kept_table table = { 0 };
+	int first = dup(2), second = dup(2), other = dup(2);
+
+	(void)state;
+	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, first), 0);
+	assert_int_equal(kept_put(&table, KEPT_ZYGOTE, 7, other), 0);
+	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, second), 0);
+	assert_false(is_open(first));
+	assert_int_equal(table.nr, 2);
+	assert_int_equal(kept_drop(&table, KEPT_KEEPER, 8), -ENOENT);
+	assert_int_equal(kept_drop(&table, KEPT_KEEPER, 7), 0);
+	assert_false(is_open(second));
+	assert_true(is_open(other));
+	for (uint64_t id = 0; id < 200; id++)
+		assert_int_equal(kept_put(&table, KEPT_KEEPER, id, dup(2)), 0);
+	kept_free(&table);
+	assert_false(is_open(other));
+}
+
+static void only_the_runtime_is_outside(void **state)
+{
+	(void)state;
+	assert_true(signal_from_outside(SI_USER, 0, 1, 0));
+	assert_true(signal_from_outside(SI_KERNEL, 0, 1, 0));
+	assert_false(signal_from_outside(SI_USER, 33, 1, 0));
+	/* A sender may write si_pid itself with these. */
+	assert_false(signal_from_outside(SI_QUEUE, 0, 1, 0));
+	assert_false(signal_from_outside(SI_TKILL, 0, 1, 0));
+	assert_false(signal_from_outside(SI_MESGQ, 0, 1, 0));
+	assert_true(signal_from_outside(SI_USER, 1, 7, 1));
+	assert_false(signal_from_outside(SI_USER, 8, 7, 1));
+	assert_false(signal_from_outside(SI_QUEUE, 1, 7, 1));
+}
+
+static void the_channel_carries_text_and_a_descriptor(void **state)
+{
+	struct init_message sent = { .type = ENFORCER_KEEP, .kind = KEPT_KEEPER, .id = 1ull << 40, .number = -3 }, got;
+	char text[100];
+	int pair[2], fd;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, MSG_DONTWAIT), -EAGAIN);
+	assert_int_equal(init_channel_send(pair[0], &sent, "hello", pair[0]), 0);
+	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, 0), 1);
+	assert_int_equal(got.id, 1ull << 40);
+	assert_int_equal(got.number, -3);
+	assert_string_equal(text, "hello");
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(init_channel_send(pair[0], &sent, NULL, -1), 0);
+	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, 0), 1);
+	assert_string_equal(text, "");
+	assert_int_equal(fd, -1);
+	close(pair[0]);
+	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, 0), 0);
+	close(pair[1]);
+}
+
+static void a_message_whose_lengths_do_not_add_up_is_refused(void **state)
+{
+	char data[sizeof(struct init_message) + 8] = { 0 }, text[4];
+	struct init_message got, claims = { .type = ENFORCER_READY, .text_bytes = 4 };
+	int pair[2], fd;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(send(pair[0], data, 5, 0), 5);
+	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, 0), -EBADMSG);
+	memcpy(data, &claims, sizeof(claims));
+	assert_int_equal(send(pair[0], data, sizeof(data), 0), sizeof(data));
+	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, 0), -EBADMSG);
+	/* Four bytes and their NUL do not fit in four. */
+	assert_int_equal(send(pair[0], data, sizeof(claims) + 4, 0), sizeof(claims) + 4);
+	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, 0), -EBADMSG);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static char *folder;
+
+static const char *in_folder(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void write_file(const char *name, const char *content, mode_t mode)
+{
+	struct err e = { 0 };
+
+	assert_int_equal(trust_file_write(in_folder(name), content, strlen(content), mode, NULL, &e), 0);
+}
+
+static void assert_file(const char *name, const char *content)
+{
+	_cleanup_buf_ struct buf got = { 0 };
+
+	assert_int_equal(io_read_file(AT_FDCWD, in_folder(name), 100000, &got), 0);
+	assert_string_equal(got.data, content);
+}
+
+static void our_block_is_appended_replaced_and_removed_and_nothing_else_changes(void **state)
+{
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	write_file("a", "one\ntwo", 0640);
+	assert_int_equal(trust_file_block(in_folder("a"), "x=1\n", &e), 0);
+	assert_file("a", "one\ntwo\n# BEGIN cordon\nx=1\n# END cordon\n");
+	assert_int_equal(trust_file_block(in_folder("a"), "x=2\n", &e), 0);
+	assert_file("a", "one\ntwo\n# BEGIN cordon\nx=2\n# END cordon\n");
+	assert_int_equal(stat(in_folder("a"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(trust_file_block(in_folder("a"), NULL, &e), 0);
+	assert_file("a", "one\ntwo\n");
+	assert_int_equal(trust_file_block(in_folder("new"), "y\n", &e), 0);
+	assert_file("new", "# BEGIN cordon\ny\n# END cordon\n");
+}
+
+static void a_link_stays_a_link_and_its_target_changes(void **state)
+{
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	write_file("real", "r\n", 0644);
+	assert_int_equal(symlink("real", in_folder("link")), 0);
+	assert_int_equal(trust_file_block(in_folder("link"), "z\n", &e), 0);
+	assert_int_equal(lstat(in_folder("link"), &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_file("real", "r\n# BEGIN cordon\nz\n# END cordon\n");
+}
+
+static void folders_are_made_and_taken_but_links_and_strangers_are_refused(void **state)
+{
+	char path[600];
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	umask(077);
+	snprintf(path, sizeof(path), "%s/deep/er/run", folder);
+	assert_int_equal(prepare_folder(path, 0755, &e), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0755);
+	assert_int_equal(chmod(path, 0777), 0);
+	assert_int_equal(prepare_folder(path, 0700, &e), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(symlink(path, in_folder("sneaky")), 0);
+	assert_true(prepare_folder(in_folder("sneaky"), 0700, &e) < 0);
+	assert_non_null(strstr(e.text, "must be a folder, not a link"));
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 1, 1), 0);
+		assert_int_equal(prepare_folder(path, 0700, &e), -EPERM);
+		assert_non_null(strstr(e.text, "belongs to uid 1"));
+	}
+}
+
+static void certificates_are_compared_without_their_white_space(void **state)
+{
+	char *a = probe_certificate("HTTP/1.0 200 OK\r\n\r\n-----BEGIN CERTIFICATE-----\r\nAB\r\nCD\r\n-----END CERTIFICATE-----\r\n");
+	char *b = probe_certificate("x\n-----BEGIN CERTIFICATE-----\nABCD\n-----END CERTIFICATE-----\n");
+
+	(void)state;
+	assert_string_equal(a, "ABCD");
+	assert_string_equal(a, b);
+	assert_null(probe_certificate("-----BEGIN CERTIFICATE-----\nABCD\n"));
+	free(a);
+	free(b);
+}
+
+static int make_folder(void **state)
+{
+	char name[] = "/tmp/cordon-init-XXXXXX";
+
+	(void)state;
+	folder = mkdtemp(name) ? strdup(name) : NULL;
+	return folder ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[600];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	free(folder);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(restarts_are_delayed_longer_each_time_and_end_after_five),
+		cmocka_unit_test(a_healthy_run_begins_the_back_off_anew_and_it_is_capped),
+		cmocka_unit_test(kept_descriptors_are_owned_replaced_and_dropped),
+		cmocka_unit_test(only_the_runtime_is_outside),
+		cmocka_unit_test(the_channel_carries_text_and_a_descriptor),
+		cmocka_unit_test(a_message_whose_lengths_do_not_add_up_is_refused),
+		cmocka_unit_test(our_block_is_appended_replaced_and_removed_and_nothing_else_changes),
+		cmocka_unit_test(a_link_stays_a_link_and_its_target_changes),
+		cmocka_unit_test(folders_are_made_and_taken_but_links_and_strangers_are_refused),
+		cmocka_unit_test(certificates_are_compared_without_their_white_space),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
