@@ -29,9 +29,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <termios.h>
+#include <time.h>
 
 #define EXIT_UNSTARTED 125
 #define EXIT_REFUSED 126
+#define PATIENCE_MS 10000
+#define PATIENCE_STEP_MS 10
 
 extern char **environ;
 
@@ -144,6 +147,31 @@ static void socket_path(struct sockaddr_un *ret_address)
 		 CORDON_LAUNCH_SOCKET);
 }
 
+static bool pid1_is_ours(void)
+{
+	char name[16] = "";
+	int fd = open("/proc/1/comm", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, name, sizeof(name) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return len > 0 && strcmp(name, "cordond\n") == 0;
+}
+
+/* While PID 1 boots, or starts a new enforcer, nobody listens for a moment: a launch waits then, it does not fail. */
+static bool connect_patiently(int fd, const struct sockaddr_un *address)
+{
+	struct timespec pause = { .tv_nsec = PATIENCE_STEP_MS * 1000000L };
+
+	for (int waited_ms = 0;; waited_ms += PATIENCE_STEP_MS) {
+		if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+			return true;
+		if ((errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN) || waited_ms >= PATIENCE_MS || !pid1_is_ours())
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* Returns a connected socket or the exit code to end with, negated. */
 static int reach_supervisor(void)
 {
@@ -153,7 +181,7 @@ static int reach_supervisor(void)
 	socket_path(&address);
 	if (fd < 0)
 		return -fail(EXIT_UNSTARTED, "no socket: %s", strerror(errno));
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+	if (connect_patiently(fd, &address))
 		return fd;
 	if (errno == ENOENT || errno == ECONNREFUSED)
 		fail(0, "supervisor not running: %s does not answer (is PID 1 of this container `cordond init`?)", address.sun_path);
@@ -417,7 +445,7 @@ static int take_option(struct ask *ask, int option, char **ret_text)
 		fputs(run_help, stdout);
 		return 0;
 	default:
-		return fail(EXIT_UNSTARTED, "see `cordon run --help`");
+		return -1;
 	}
 }
 
@@ -431,7 +459,11 @@ int client_run(int argc, char **argv)
 
 	if (!extra_env)
 		return fail(EXIT_UNSTARTED, "out of memory");
-	while ((option = getopt_long(argc, argv, "+c:", run_options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:c:", run_options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			return fail(EXIT_UNSTARTED, "%s '%s'; see `cordon run --help`",
+				    option == ':' ? "a value is missing after" : "unknown option", argv[optind - 1]);
 		code = take_option(&ask, option, &text);
 		if (code >= 0)
 			return code;

@@ -58,10 +58,12 @@ static void tell_client(struct keeper *k, enum event_type type, int code, int si
 		struct launch_event head;
 		char text[PROTO_TEXT_MAX];
 	} event = { .head = { .type = type, .code = code, .signal = signal_number } };
-	size_t len = strnlen(text, sizeof(event.text));
+	size_t len = strlen(text);
 
 	if (k->client < 0)
 		return;
+	if (len > sizeof(event.text))
+		len = sizeof(event.text);
 	event.head.text_bytes = (uint32_t)len;
 	memcpy(event.text, text, len);
 	(void)io_send(k->client, &event, sizeof(event.head) + len, NULL, 0, MSG_DONTWAIT);

@@ -75,7 +75,8 @@ static int parse(int argc, char **argv, struct init_options *o, int *ret_exit)
 			*ret_exit = refuse("this option needs a value: ", argv[optind - 1]);
 			return -1;
 		default:
-			*ret_exit = refuse("unknown option ", argv[optind - 1]);
+			/* There are no short options; several in one word leave optind at it. */
+			*ret_exit = refuse("unknown option ", optopt ? (char[]){ '-', (char)optopt, '\0' } : argv[optind - 1]);
 			return -1;
 		}
 	}

@@ -36,9 +36,14 @@ struct audit;
 int audit_open(const struct audit_options *options, struct audit **ret_audit, struct err *ret_error);
 
 /*
- * type is one of: start state layer policy_load service ready cmd_begin cmd_end syscall signal_refused unsupervised_process
- * stop (others belong to the writer). members: JSON object members without braces, made with json_out at top level.
- * urgent: a denial; uses the reserved slots, is synced at once when severity >= AUDIT_HIGH. Returns 0, or -ENOBUFS (counted), or -EIO when the log failed.
+ * type is [a-z0-9_], at most 32: start state layer policy_load service ready cmd_begin cmd_end syscall signal_refused
+ * unsupervised_process stop (rotate file anchor seal audit_drop recovered are the writer's own).
+ * members: JSON object members without braces, made with json_out at top level; none may have a name of the envelope's (v seq ts
+ * mono_us run boot type sev prev): such members are left out whole and "cut" says so; members above 15 KiB are shortened, and
+ * "cut" says so too.
+ * urgent: a denial; uses the reserved slots, is synced at once when severity >= AUDIT_HIGH.
+ * Returns 0, or -ENOBUFS (counted), or -EIO when the log cannot be written now: the record then waits in the queue, or is
+ * counted when that is full; or -EINVAL for a type that is none.
  */
 int audit_record(struct audit *audit, const char *type, enum audit_severity severity, bool urgent, const struct buf *members);
 

@@ -53,6 +53,7 @@ struct zygote {
 
 /* The zygote of this class, started when there is none. NULL with ret_error. */
 struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool off, struct err *ret_error);
+uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
 void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
 /* Whether the pid was one of ours; forgets it. */
@@ -60,7 +61,7 @@ bool zygote_ended(struct enforcer *e, pid_t pid);
 
 /* ---- launches.c ---- */
 
-enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED };
+enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED, LAUNCH_FAILED };
 
 struct launch {
 	struct launch *next;
@@ -72,6 +73,7 @@ struct launch {
 	bool paused;			/* no slot was free: the listener is not polled */
 	struct inflight_table *table;
 	pid_t keeper_pid, command;
+	uint64_t zygote;		/* id of the one it came from */
 	int client;			/* our copy of the client's connection until the keeper said hello; -1 after */
 	/* From the spec: */
 	char *blob;
@@ -123,6 +125,9 @@ void notify_ready(struct enforcer *e, struct source *source, uint32_t events);
 void notify_recover(struct enforcer *e, struct launch *l);
 /* Answers and frees the slot. */
 void notify_answer(struct enforcer *e, const struct call *call, struct answer answer);
+/* Continues a call whose outcome is still to be verified: its slot stays, so that a new enforcer knows, until notify_release(). */
+void notify_continue_judged(const struct call *call);
+void notify_release(struct enforcer *e, const struct call *call);
 /* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
 void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
 /* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
@@ -155,6 +160,8 @@ struct outcome {			/* how a call ended, for the record */
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *outcome);
 void record_begin(struct enforcer *e, const struct launch *l);
 void record_end(struct enforcer *e, const struct launch *l, int status);
+/* "argv": redacted element by element, and no more of it than a record has room for. */
+void record_put_argv(struct json_out *j, const char *const *argv);
 /* A launch that was refused before anything ran. */
 void record_refused_launch(struct enforcer *e, const struct launch_order *order, uid_t uid, const struct decision *decision);
 void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text);
@@ -171,8 +178,6 @@ void status_service(struct enforcer *e, const char *json);
 
 /* "~" replaced by home; NULL-terminated, one allocation, free() it. */
 const char **plan_expand(const struct strings *paths, const char *home);
-/* Every path to mask: Cordon's own and the protected names of every home in passwd. free() it. */
-const char **plan_masks(const struct policy *policy);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -220,4 +225,4 @@ struct enforcer {
 };
 
 uint64_t now_us(void);
-void enforcer_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd);
+void pid1_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd);

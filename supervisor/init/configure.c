@@ -85,6 +85,23 @@ static int settle(const struct init_options *o, struct init_settings *s, struct 
 	return settle_mode(o, s, problem, ret_error);
 }
 
+/* Launches have one proxy in their environment, so there can be one. */
+static int check_services(const struct policy *policy, struct err *ret_error)
+{
+	const struct service *first = NULL;
+
+	for (size_t i = 0; i < policy->nr_services; i++) {
+		const struct service *s = &policy->services[i];
+
+		if (!s->enabled || !s->proxy)
+			continue;
+		if (first)
+			return err_set(ret_error, -EINVAL, "services %s and %s are both the proxy: enable one of them", first->name, s->name);
+		first = s;
+	}
+	return 0;
+}
+
 int init_main(const struct init_options *options)
 {
 	static char *const enforcer_argv[] = { "cordond", "enforcer", NULL };
@@ -103,7 +120,7 @@ int init_main(const struct init_options *options)
 	int code;
 
 	prepare_signals();
-	if (settle(options, &s, &problem, &e) < 0 || policy_load(s.policy_dir, &policy, &e) < 0)
+	if (settle(options, &s, &problem, &e) < 0 || policy_load(s.policy_dir, &policy, &e) < 0 || check_services(policy, &e) < 0)
 		return complain(&e);
 	s.policy = policy;
 	code = init_run(&s);

@@ -242,7 +242,7 @@ void enforcer_start(struct init *init)
 	int r;
 
 	e->start_ms = NEVER;
-	e->ready = false;
+	e->ready = e->said_why = false;
 	e->started_ms = now_ms();
 	e->deadline_ms = e->started_ms + READY_MS;
 	r = open_channel(init, &far_end);
@@ -257,6 +257,8 @@ void enforcer_start(struct init *init)
 		return;
 	}
 	e->pid = r;
+	/* What it will find; it tells as soon as that changes. */
+	e->launches = (int64_t)kept_count(&e->kept, KEPT_KEEPER);
 	fill_queue(init);
 	flush(init);
 }
@@ -275,6 +277,7 @@ static void on_ready(struct init *init)
 /* During start-up its reason ends the container; later it is an enforcer that ended and is restarted. */
 static void on_failed(struct init *init, int64_t code, const char *text)
 {
+	init->enforcer.said_why = true;
 	if (init->enforcer.was_ready || init->drain.phase != DRAIN_NONE)
 		init_say(init, "%s", text);
 	else
@@ -364,7 +367,7 @@ void enforcer_on_exit(struct init *init, int status)
 	e->ready = false;
 	e->deadline_ms = NEVER;
 	draining = init->drain.phase != DRAIN_NONE;
-	if (!draining || init->drain.phase < DRAIN_SEAL || status != 0)
+	if (!e->said_why && !(init->drain.phase == DRAIN_SEAL && status == 0))
 		init_say(init, "the enforcer ended (%s %d)", WIFEXITED(status) ? "exit" : "signal",
 			 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	/* While stopping, a new one is worth it only as long as it can still end the launches and seal the log. */

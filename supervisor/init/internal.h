@@ -52,6 +52,7 @@ struct kept_table {
 int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int fd);
 /* Returns 0 or -ENOENT. */
 int kept_drop(struct kept_table *table, uint32_t kind, uint64_t id);
+size_t kept_count(const struct kept_table *table, uint32_t kind);
 void kept_free(struct kept_table *table);
 
 /* ---- spawn.c: children ---- */
@@ -175,7 +176,9 @@ struct queued {
 struct enforcer {
 	pid_t pid;			/* 0: none runs */
 	int channel;
-	bool ready, was_ready, lost;	/* lost: ended too often, none will be started */
+	bool ready, was_ready;
+	bool lost;			/* ended too often, none will be started */
+	bool said_why;			/* ENFORCER_FAILED came */
 	uint64_t started_ms, deadline_ms, start_ms;
 	struct restarts restarts;
 	struct kept_table kept;

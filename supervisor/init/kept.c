@@ -65,6 +65,15 @@ int kept_drop(struct kept_table *table, uint32_t kind, uint64_t id)
 	return 0;
 }
 
+size_t kept_count(const struct kept_table *table, uint32_t kind)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < table->nr; i++)
+		nr += table->items[i].kind == kind;
+	return nr;
+}
+
 void kept_free(struct kept_table *table)
 {
 	for (size_t i = 0; i < table->nr; i++)

@@ -351,7 +351,7 @@ static int start_process(struct init *init, struct service_run *s, const struct 
 	return 0;
 }
 
-static void fail_or_restart(struct init *init, struct service_run *s, const char *why, uint64_t ran_ms);
+static void give_up_or_restart(struct init *init, struct service_run *s, int code, const char *why, uint64_t ran_ms);
 
 static void become_ready(struct init *init, struct service_run *s)
 {
@@ -379,9 +379,8 @@ void service_start(struct init *init, struct service_run *s)
 	if (r == 0 && s->policy->probe != PROBE_NONE && (r = start_prober(init, s, &identity)) < 0)
 		err_set(&e, r, "cannot start its probe: %s", strerror(-r));
 	if (r < 0) {
-		/* A process that runs without a probe is ended; its exit then finds the state failed. */
 		s->deadline_ms = NEVER;
-		fail_or_restart(init, s, e.text, 0);
+		give_up_or_restart(init, s, INIT_EXIT_PROXY, e.text, 0);
 		return;
 	}
 	set_state(init, s, SERVICE_STARTING, NULL);
@@ -399,7 +398,7 @@ static void stop_processes(struct service_run *s)
 		kill(-s->pid, SIGKILL);
 }
 
-static void fail_or_restart(struct init *init, struct service_run *s, const char *why, uint64_t ran_ms)
+static void restart(struct init *init, struct service_run *s, const char *why, uint64_t ran_ms)
 {
 	stop_processes(s);
 	if (restarts_again(&s->restarts, now_ms(), ran_ms, MAX_DELAY_MS, &s->start_ms)) {
@@ -413,10 +412,13 @@ static void fail_or_restart(struct init *init, struct service_run *s, const char
 	init_settle(init);
 }
 
-/* During start-up a proxy that fails ends the container: a person waits for the reason. */
-static bool ends_start(const struct init *init, const struct service_run *s)
+/* During start-up a proxy that fails ends the container with code: a person waits for the reason. */
+static void give_up_or_restart(struct init *init, struct service_run *s, int code, const char *why, uint64_t ran_ms)
 {
-	return s->policy->proxy && !s->was_ready && !init->was_ready;
+	if (s->policy->proxy && !s->was_ready && !init->was_ready)
+		init_fail(init, code, "proxy %s %s", s->policy->name, why);
+	else
+		restart(init, s, why, ran_ms);
 }
 
 void service_on_exit(struct init *init, struct service_run *s, int status)
@@ -438,10 +440,7 @@ void service_on_exit(struct init *init, struct service_run *s, int status)
 	tail_text(s, tail, sizeof(tail));
 	snprintf(why, sizeof(why), "ended (%s %d)%s%s", WIFEXITED(status) ? "exit" : "signal",
 		 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), tail[0] ? ": " : "", tail);
-	if (ends_start(init, s))
-		init_fail(init, INIT_EXIT_PROXY_LOST, "proxy %s %s", s->policy->name, why);
-	else
-		fail_or_restart(init, s, why, ran_ms);
+	give_up_or_restart(init, s, INIT_EXIT_PROXY_LOST, why, ran_ms);
 }
 
 void service_on_probed(struct init *init, struct service_run *s, int status)
@@ -463,10 +462,7 @@ static void on_late(struct init *init, struct service_run *s)
 	tail_text(s, tail, sizeof(tail));
 	snprintf(why, sizeof(why), "not ready within %llu ms: %.199s%s%s", (unsigned long long)(now_ms() - s->started_ms),
 		 s->report->why[0] ? s->report->why : "no answer", tail[0] ? "; it said: " : "", tail);
-	if (ends_start(init, s))
-		init_fail(init, INIT_EXIT_PROXY, "proxy %s %s", s->policy->name, why);
-	else
-		fail_or_restart(init, s, why, 0);
+	give_up_or_restart(init, s, INIT_EXIT_PROXY, why, 0);
 }
 
 void services_tick(struct init *init, uint64_t now)

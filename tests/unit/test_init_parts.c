@@ -64,6 +64,7 @@ static void kept_descriptors_are_owned_replaced_and_dropped(void **state)
 	assert_int_equal(kept_put(&table, KEPT_ZYGOTE, 7, other), 0);
 	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, second), 0);
 	assert_false(is_open(first));
+	assert_int_equal(kept_count(&table, KEPT_KEEPER), 1);
 	assert_int_equal(table.nr, 2);
 	assert_int_equal(kept_drop(&table, KEPT_KEEPER, 8), -ENOENT);
 	assert_int_equal(kept_drop(&table, KEPT_KEEPER, 7), 0);

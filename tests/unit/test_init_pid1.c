@@ -101,6 +101,19 @@ static pid_t start_stubborn(void)
 	return pid;
 }
 
+/* Processes of the namespace beside PID 1 and us. */
+static int count_others(void)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	int nr = 0;
+
+	while ((entry = readdir(proc)))
+		nr += entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && atoi(entry->d_name) != 1 && atoi(entry->d_name) != getpid();
+	closedir(proc);
+	return nr;
+}
+
 static int as_enforcer(const char *part)
 {
 	static char text[INIT_TEXT_MAX + 1];
@@ -124,6 +137,9 @@ static int as_enforcer(const char *part)
 			if (pread(fd, content, sizeof(content) - 1, 0) < 0)
 				return 94;
 			heard("kept %u %llu %s", m.kind, (unsigned long long)m.id, content);
+			/* As an enforcer that finds its keeper dead. */
+			tell(ENFORCER_DROP, m.kind, m.id, 0, NULL, -1);
+			tell(ENFORCER_LAUNCHES, 0, 0, 0, NULL, -1);
 			break;
 		case INIT_KEPT_END:
 			if (strcmp(part, "fail") == 0) {
@@ -159,7 +175,7 @@ static int as_enforcer(const char *part)
 			}
 			break;
 		case INIT_SEAL:
-			heard("seal");
+			heard("seal, processes left: %d", count_others());
 			return 0;
 		default:
 			return 93;
@@ -263,8 +279,22 @@ static int wait_for_usr1(void)
 	return 66;
 }
 
+/* A daemon outside every group and session we know of, that does not want to end. */
+static int leave_daemon(void)
+{
+	if (fork() == 0) {
+		setsid();
+		signal(SIGTERM, SIG_IGN);
+		for (;;)
+			pause();
+	}
+	return 0;
+}
+
 static int as_command(char **argv)
 {
+	if (strcmp(argv[0], "leave-daemon") == 0)
+		return leave_daemon();
 	if (strcmp(argv[0], "exit") == 0)
 		return atoi(argv[1]);
 	if (strcmp(argv[0], "burst") == 0)
@@ -297,9 +327,52 @@ static void listen_on(int port)
 		_exit(91);
 }
 
+/* A leader that ends while its child holds the port. */
+static int leave_child(int port)
+{
+	char byte;
+	int ends[2];
+
+	if (pipe(ends) < 0)
+		return 90;
+	if (fork() == 0) {
+		close(ends[0]);
+		listen_on(port);
+		if (write(ends[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	close(ends[1]);
+	if (read(ends[0], &byte, 1) != 1)
+		fprintf(stderr, "BIND FAILED\n");
+	else
+		fprintf(stderr, "BOUND\n");
+	return 5;
+}
+
+static int flood(void)
+{
+	char line[1024];
+
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 1] = '\n';
+	for (int i = 0; i < 3 * 1024; i++)
+		if (write(1, line, sizeof(line)) != sizeof(line))
+			return 90;
+	for (;;)
+		pause();
+}
+
 static int as_service(const char *how, int port)
 {
 	const struct timespec late = { .tv_nsec = 400000000 };
+
+	if (strcmp(how, "leave-child") == 0)
+		return leave_child(port);
+	if (strcmp(how, "flood") == 0) {
+		listen_on(port);
+		return flood();
+	}
 
 	if (strcmp(how, "die") == 0) {
 		fprintf(stderr, "first line\nthe port is taken\n");
@@ -817,6 +890,92 @@ static void another_service_that_dies_stops_nothing(void **state)
 	finish(&c);
 }
 
+static void what_a_dead_service_left_does_not_hold_its_port(void **state)
+{
+	struct container c;
+	char path[128];
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "leave-child", 5000, false);
+	start(&c);
+	assert_text(&c, was_heard, "\"restarts\":3");
+	assert_int_equal(kill(c.pid, SIGTERM), 0);
+	assert_int_equal(ends_with(&c, 0, NULL), 0);
+	snprintf(path, sizeof(path), "%s/logs/sample.log", c.state);
+	assert_true(text_in_file(path, "BOUND"));
+	assert_false(text_in_file(path, "BIND FAILED"));
+	finish(&c);
+}
+
+static off_t size_of(const char *dir, const char *name)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/logs/%s", dir, name);
+	return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+static bool log_has_rotated(void *argument)
+{
+	const struct container *c = argument;
+
+	return size_of(c->state, "sample.log.1") > 0;
+}
+
+static void a_services_log_is_bounded(void **state)
+{
+	struct container c;
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "flood", 5000, true);
+	start(&c);
+	assert_text(&c, was_heard, "state ready");
+	assert_true(wait_until(log_has_rotated, &c, 5000));
+	assert_int_equal(kill(c.pid, SIGTERM), 0);
+	assert_int_equal(ends_with(&c, 0, NULL), 0);
+	assert_in_range(size_of(c.state, "sample.log"), 0, 1 << 20);
+	assert_in_range(size_of(c.state, "sample.log.1"), 1, 1 << 20);
+	finish(&c);
+}
+
+static void daemons_are_gone_before_the_seal(void **state)
+{
+	struct container c;
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "stubborn", 5000, true);
+	set_command(&c, "leave-daemon", NULL);
+	start(&c);
+	assert_int_equal(ends_with(&c, 0, NULL), 0);
+	assert_true(is_heard(&c, "seal, processes left: 0"));
+	finish(&c);
+}
+
+static void term_while_the_proxy_is_waited_for_ends_at_once(void **state)
+{
+	struct container c;
+	uint64_t ms;
+
+	(void)state;
+	for (int with_command = 0; with_command < 2; with_command++) {
+		begin(&c, "good");
+		set_service(&c, "never", 30000, true);
+		if (with_command)
+			set_command(&c, "exit", "8");
+		start(&c);
+		assert_text(&c, was_heard, "\"state\":\"starting\"");
+		assert_int_equal(kill(c.pid, SIGTERM), 0);
+		assert_int_equal(ends_with(&c, now_ms(), &ms), with_command ? 143 : 0);
+		assert_true(ms < 1500);
+		assert_false(is_heard(&c, "state ready"));
+		finish(&c);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -837,6 +996,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_proxy_whose_user_is_missing_is_112),
 		cmocka_unit_test(a_proxy_that_keeps_dying_later_leaves_the_container_degraded),
 		cmocka_unit_test(another_service_that_dies_stops_nothing),
+		cmocka_unit_test(what_a_dead_service_left_does_not_hold_its_port),
+		cmocka_unit_test(a_services_log_is_bounded),
+		cmocka_unit_test(daemons_are_gone_before_the_seal),
+		cmocka_unit_test(term_while_the_proxy_is_waited_for_ends_at_once),
 	};
 
 	if (argc > 2 && strcmp(argv[1], "as-enforcer") == 0)

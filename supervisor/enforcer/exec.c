@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * execve and execveat: judged on a private copy, continued under ptrace, verified before the new program's first instruction.
+ *
+ * CONTINUE is safe here because what the kernel loads is compared with what was judged at PTRACE_EVENT_EXEC; a difference is death, not a
+ * warning. One exec per thread group is in flight: a second one of the group waits here until the first has ended (two seized threads of one
+ * process would hang each other in the kernel).
+ */
+#include "supervisor/enforcer/internal.h"
+
+#include <errno.h>
+#include <linux/ptrace.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* <sys/ptrace.h> and <linux/ptrace.h> cannot both be included. */
+long ptrace(int request, ...);
+
+struct flight {
+	struct flight *next;
+	struct exec_call exec;
+	struct call call;		/* its slot stays taken until the exec is verified or has failed */
+	pid_t tid, group;
+	bool waiting;			/* not judged yet: another exec of its thread group is in flight */
+	struct decision decision;
+};
+
+struct exec_flights {
+	struct flight *flying, *spare;
+	unsigned nr;
+};
+
+static struct flight *flight_take(struct enforcer *e)
+{
+	struct flight *f;
+
+	if (!e->flights && !(e->flights = calloc(1, sizeof(*e->flights))))
+		return NULL;
+	f = e->flights->spare;
+	if (f)
+		e->flights->spare = f->next;
+	else if (!(f = calloc(1, sizeof(*f))))
+		return NULL;
+	return f;
+}
+
+static void flight_give(struct enforcer *e, struct flight *f)
+{
+	exec_reset(&f->exec);
+	f->next = e->flights->spare;
+	e->flights->spare = f;
+}
+
+static void flight_add(struct enforcer *e, struct flight *f)
+{
+	f->next = e->flights->flying;
+	e->flights->flying = f;
+	e->flights->nr++;
+}
+
+static void flight_remove(struct enforcer *e, struct flight *f)
+{
+	struct flight **link = &e->flights->flying;
+
+	while (*link && *link != f)
+		link = &(*link)->next;
+	if (*link) {
+		*link = f->next;
+		e->flights->nr--;
+	}
+}
+
+static pid_t thread_group(pid_t tid)
+{
+	char path[48];
+	struct stat st;
+
+	/* /proc/TGID/task/TID exists only under the right group; for a leader, which most are, one look is enough. */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", tid, tid);
+	if (stat(path, &st) == 0) {
+		char line[128];
+		pid_t group = tid;
+		FILE *status;
+
+		snprintf(path, sizeof(path), "/proc/%d/status", tid);
+		status = fopen(path, "re");
+		while (status && fgets(line, sizeof(line), status))
+			if (sscanf(line, "Tgid: %d", &group) == 1)
+				break;
+		if (status)
+			fclose(status);
+		return group;
+	}
+	return tid;
+}
+
+/* Members for the record: what was asked and what it resolved to. */
+static void describe(const struct exec_call *x, struct buf *ret_what)
+{
+	struct json_out j = { .buf = ret_what };
+
+	json_object_begin(&j, "exec");
+	json_bytes(&j, "path", bytes_of(x->path.data ? x->path.data : ""));
+	if (x->file.fd >= 0)
+		json_bytes(&j, "resolved", bytes_of(x->file.path));
+	if (x->script)
+		json_bytes(&j, "interpreter", bytes_of(x->interpreter));
+	if (x->argv_pointers)
+		record_put_argv(&j, x->argv_pointers);
+	json_uint(&j, "argc", x->argv.nr);
+	json_object_end(&j);
+}
+
+static void deny(struct enforcer *e, struct flight *f, int error_number)
+{
+	_cleanup_buf_ struct buf what = { 0 };
+
+	describe(&f->exec, &what);
+	notify_deny(e, &f->call, &f->decision, error_number, &what);
+	flight_give(e, f);
+}
+
+static void record_allowed(struct enforcer *e, const struct flight *f, const struct decision *shadow, const char *certainty)
+{
+	_cleanup_buf_ struct buf what = { 0 };
+	struct outcome outcome = { .decision = &f->decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .what = &what };
+
+	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
+		return;
+	describe(&f->exec, &what);
+	record_call(e, &f->call, &outcome);
+}
+
+/* Mode off: recorded, never held up. Nothing is refused here, so nothing a race could change is decided. */
+static void pass(struct enforcer *e, struct flight *f, const struct decision *shadow)
+{
+	record_allowed(e, f, shadow, "advisory");
+	notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
+	flight_give(e, f);
+}
+
+static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
+{
+	const struct exec_call *x = &f->exec;
+	struct action action = {
+		.kind = ACTION_EXEC,
+		.argv = (const char *const *)x->argv_pointers,
+		.program = x->file.path,
+		.interpreter = x->script ? x->interpreter : NULL,
+		.environment = (const char *const *)x->env_pointers,
+	};
+
+	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+}
+
+static void fly(struct enforcer *e, struct flight *f)
+{
+	int r = exec_seize(f->tid);
+
+	if (r < 0) {
+		f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 },
+						 .hint = "a traced process cannot exec here: gdb and strace do not work inside a launch" };
+		snprintf(f->decision.reason, sizeof(f->decision.reason), "the exec cannot be verified: %s", strerror(-r));
+		return deny(e, f, EPERM);
+	}
+	f->waiting = false;
+	flight_add(e, f);
+	notify_continue_judged(&f->call);
+}
+
+/* Judges and answers, or flies. */
+static void begin(struct enforcer *e, struct flight *f)
+{
+	const struct listener *listener = &f->call.launch->listener;
+	uint64_t id = f->call.request->id;
+	struct decision shadow = { 0 };
+	int r;
+
+	target_init(&e->target, f->tid);
+	r = exec_read(f->call.request, &e->target, &f->exec);
+	if (!listener_waits(listener, id)) {
+		/* Its pid may have been another's while we read. The answer goes nowhere. */
+		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_DENY, .error_number = EINTR });
+		return flight_give(e, f);
+	}
+	if (r < 0 && f->call.launch->subject.mode == MODE_OFF) {
+		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
+		return flight_give(e, f);
+	}
+	if (r < 0) { /* what the kernel would say; a PATH search's misses end here */
+		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
+		return flight_give(e, f);
+	}
+	judge_exec(e, f, &shadow);
+	if (f->decision.verdict != VERDICT_ALLOW)
+		return deny(e, f, EACCES);
+	if (f->call.launch->subject.mode == MODE_OFF)
+		return pass(e, f, &shadow);
+	fly(e, f);
+}
+
+/* Whether an exec of this thread group is in flight already. Groups are looked up only when anything flies at all. */
+static bool group_is_busy(const struct enforcer *e, struct flight *f)
+{
+	if (!e->flights->flying)
+		return false;
+	f->group = thread_group(f->tid);
+	for (struct flight *other = e->flights->flying; other; other = other->next) {
+		if (!other->group)
+			other->group = thread_group(other->tid);
+		if (other->group == f->group)
+			return true;
+	}
+	return false;
+}
+
+void exec_handle(struct enforcer *e, const struct call *call)
+{
+	struct flight *f = flight_take(e);
+
+	if (!f) {
+		notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = ENOMEM });
+		return;
+	}
+	f->call = *call;
+	f->tid = (pid_t)call->request->pid;
+	f->group = 0;
+	f->waiting = group_is_busy(e, f);
+	if (f->waiting)
+		flight_add(e, f);
+	else
+		begin(e, f);
+}
+
+/* The group's exec ended: whoever waited behind it is next. A successful one has ended their threads; then their calls are gone. */
+static void land(struct enforcer *e, struct flight *f)
+{
+	pid_t group = f->group;
+
+	flight_remove(e, f);
+	notify_release(e, &f->call);
+	flight_give(e, f);
+	for (struct flight *w = group ? e->flights->flying : NULL; w; w = w->next) {
+		if (!w->waiting || w->group != group)
+			continue;
+		flight_remove(e, w);
+		begin(e, w);
+		return;
+	}
+}
+
+static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, const char *why)
+{
+	_cleanup_buf_ struct buf what = { 0 };
+	struct outcome outcome = { .decision = &f->decision, .verb = "kill", .certainty = "verified", .what = &what };
+
+	kill(pid, SIGKILL);
+	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 } };
+	snprintf(f->decision.reason, sizeof(f->decision.reason), "%s", why);
+	describe(&f->exec, &what);
+	e->denials++;
+	f->call.launch->denials++;
+	record_call(e, &f->call, &outcome);
+	launch_notice(e, f->call.launch, &f->decision);
+}
+
+static void verify(struct enforcer *e, struct flight *f, pid_t pid)
+{
+	char why[160];
+
+	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0) {
+		kill_unverified(e, f, pid, why);
+		(void)ptrace(PTRACE_CONT, pid, 0, 0);
+		return land(e, f);
+	}
+	record_allowed(e, f, NULL, "verified");
+	(void)ptrace(PTRACE_DETACH, pid, 0, 0);
+	land(e, f);
+}
+
+static struct flight *find_flight(const struct enforcer *e, pid_t tid)
+{
+	for (struct flight *f = e->flights ? e->flights->flying : NULL; f; f = f->next)
+		if (f->tid == tid && !f->waiting)
+			return f;
+	return NULL;
+}
+
+bool exec_event(struct enforcer *e, pid_t pid, int status)
+{
+	unsigned event = (unsigned)status >> 16;
+	unsigned long former = (unsigned long)pid;
+	struct flight *f;
+
+	/* A thread that is not the leader execs under its tid and comes out under its group's id; the event says who it was. */
+	if (WIFSTOPPED(status) && event == PTRACE_EVENT_EXEC)
+		(void)ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
+	f = find_flight(e, (pid_t)former);
+	if (!f) {
+		if (WIFSTOPPED(status))
+			(void)ptrace(PTRACE_DETACH, pid, 0, 0);
+		return WIFSTOPPED(status);
+	}
+	if (!WIFSTOPPED(status)) {
+		land(e, f);
+	} else if (event == PTRACE_EVENT_EXEC) {
+		verify(e, f, pid);
+	} else if (event == PTRACE_EVENT_STOP) { /* the exec failed, and the kernel has told the caller why */
+		(void)ptrace(PTRACE_DETACH, pid, 0, 0);
+		land(e, f);
+	} else { /* a signal on its way to the caller: it goes on, and our stop with it */
+		(void)ptrace(PTRACE_CONT, pid, 0, (unsigned long)WSTOPSIG(status));
+		(void)ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+	}
+	return true;
+}
+
+void exec_forget(struct enforcer *e, const struct launch *l)
+{
+	struct flight *f = e->flights ? e->flights->flying : NULL, *next;
+
+	for (; f; f = next) {
+		next = f->next;
+		if (f->call.launch != l)
+			continue;
+		flight_remove(e, f);
+		flight_give(e, f);
+	}
+}
+
+unsigned exec_in_flight(const struct enforcer *e)
+{
+	return e->flights ? e->flights->nr : 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens for writing: judged by what the path names, recorded, then continued.
+ *
+ * CONTINUE is safe here: whatever path a raced argument puts in its place, the kernel holds it to the launch's Landlock write roots and to the
+ * read-only tree. Those refuse exactly what is refused here; here it gets its reason and its record.
+ */
+#include "supervisor/enforcer/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+struct open_call {
+	int dirfd;
+	uint64_t path_address;
+	uint64_t flags;
+};
+
+#define WRITE_FLAGS (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
+
+/* The registers, or for openat2 a copy of its structure. Returns 0 or -errno. */
+static int decode(struct target *t, const struct seccomp_data *data, struct open_call *ret)
+{
+	struct open_how how;
+
+	*ret = (struct open_call){ .dirfd = AT_FDCWD };
+	switch (data->nr) {
+	case SYS_creat:
+		ret->path_address = data->args[0];
+		ret->flags = O_WRONLY | O_CREAT | O_TRUNC;
+		return 0;
+	case SYS_open:
+		ret->path_address = data->args[0];
+		ret->flags = (uint32_t)data->args[1];
+		return 0;
+	case SYS_openat:
+		ret->dirfd = (int)data->args[0];
+		ret->path_address = data->args[1];
+		ret->flags = (uint32_t)data->args[2];
+		return 0;
+	case SYS_openat2:
+		ret->dirfd = (int)data->args[0];
+		ret->path_address = data->args[1];
+		if (data->args[3] < sizeof(how))
+			return -EINVAL;
+		if (target_read(t, data->args[2], &how, sizeof(how)) < 0)
+			return -EFAULT;
+		ret->flags = how.flags;
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+}
+
+static bool follows(uint64_t flags)
+{
+	return !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+}
+
+static void describe(const char *asked, const struct resolved *object, uint64_t flags, struct buf *ret_what)
+{
+	struct json_out j = { .buf = ret_what };
+
+	json_object_begin(&j, "path");
+	json_bytes(&j, "path", bytes_of(asked));
+	json_bytes(&j, "resolved", bytes_of(object->path));
+	json_uint(&j, "flags", flags);
+	json_bool(&j, "writes", true);
+	json_object_end(&j);
+}
+
+static void answer_errno(struct enforcer *e, const struct call *call, int error_number)
+{
+	notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = error_number });
+}
+
+static void deny_hops(struct enforcer *e, const struct call *call)
+{
+	struct decision decision = {
+		.verdict = VERDICT_DENY, .tag = "too_many_symlinks", .rule = "boundary.symlinks", .origin = { "", 0 },
+		.reason = "the path goes through more than 64 symbolic links", .hint = "name the file itself",
+	};
+
+	notify_deny(e, call, &decision, ELOOP, NULL);
+}
+
+static void judge_object(struct enforcer *e, const struct call *call, const char *asked, const struct resolved *object, uint64_t flags)
+{
+	struct action action = { .kind = ACTION_WRITE, .path = object->path };
+	struct decision decision, shadow = { 0 };
+	_cleanup_buf_ struct buf what = { 0 };
+	struct outcome outcome = { .decision = &decision, .verb = "allow", .certainty = "checked", .what = &what };
+	const bool off = call->launch->subject.mode == MODE_OFF;
+
+	notify_judge(e, call->launch, &action, &decision, &shadow);
+	if (decision.verdict != VERDICT_ALLOW) {
+		describe(asked, object, flags, &what);
+		return notify_deny(e, call, &decision, EACCES, &what);
+	}
+	if (e->policy->audit_allowed == AUDIT_ALLOWED_ALL) {
+		describe(asked, object, flags, &what);
+		outcome.shadow = off ? &shadow : NULL;
+		record_call(e, call, &outcome);
+	}
+	notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+}
+
+void file_handle(struct enforcer *e, const struct call *call)
+{
+	static struct resolved object;	/* large, and this is the one thread */
+	_cleanup_buf_ struct buf path = { 0 };
+	struct open_call open_call;
+	int r;
+
+	target_init(&e->target, (pid_t)call->request->pid);
+	r = decode(&e->target, &call->request->data, &open_call);
+	if (r == 0 && !(open_call.flags & WRITE_FLAGS)) /* openat2 for reading: Landlock and the mounts hold it, as any unnotified open */
+		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+	if (r == 0)
+		r = target_read_string(&e->target, open_call.path_address, PATH_MAX, &path);
+	if (r == 0 && path.len <= 1)
+		r = -ENOENT;
+	if (r == 0)
+		r = resolve((pid_t)call->request->pid, open_call.dirfd, path.data, follows(open_call.flags), &object);
+	if (!listener_waits(&call->launch->listener, call->request->id))
+		r = r == 0 ? (resolved_close(&object), -EINTR) : -EINTR;
+	if (r == -ELOOP)
+		return deny_hops(e, call);
+	if (r < 0) /* what the kernel would say of such a path */
+		return answer_errno(e, call, -r);
+	if (object.nameless) /* its own pipe, socket or memfd through /proc/self/fd: it has it open already */
+		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+	else
+		judge_object(e, call, path.data, &object, open_call.flags);
+	resolved_close(&object);
+}

@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches: the spec a keeper applies, what keepers report, and the end of each.
+ *
+ * A launch's facts are read back from the spec its keeper holds, by a first enforcer and a later one alike, so nothing is lost with this process.
+ */
+#include "supervisor/enforcer/internal.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/base/sys.h"
+#include "supervisor/boundary/landlock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#define LANDLOCK_RULES_MAX 256
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* ---- the spec ---- */
+
+static uint32_t put(struct buf *b, const void *data, size_t len)
+{
+	static const char zeros[8];
+	uint32_t offset;
+
+	buf_append(b, zeros, (8 - b->len % 8) % 8);
+	offset = (uint32_t)b->len;
+	buf_append(b, data, len);
+	return offset;
+}
+
+static uint32_t put_text(struct buf *b, const char *text)
+{
+	return put(b, text, strlen(text) + 1);
+}
+
+static uint32_t put_strings(struct buf *b, const char *const *strings, uint32_t *ret_nr)
+{
+	uint32_t offset = put(b, "", 0);
+
+	*ret_nr = 0;
+	for (; strings[*ret_nr]; (*ret_nr)++)
+		buf_append(b, strings[*ret_nr], strlen(strings[*ret_nr]) + 1);
+	return offset;
+}
+
+static int put_landlock(const struct enforcer *e, const struct judge_subject *subject, struct buf *b, struct spec *s)
+{
+	struct landlock_rule rules[LANDLOCK_RULES_MAX];
+	struct spec_landlock packed[LANDLOCK_RULES_MAX] = { 0 };
+	int nr = landlock_plan(e->policy, subject, e->landlock_abi, rules, LANDLOCK_RULES_MAX);
+
+	if (nr < 0)
+		return nr;
+	for (int i = 0; i < nr; i++)
+		packed[i] = (struct spec_landlock){ .access = rules[i].access, .path_offset = put_text(b, rules[i].path) };
+	s->nr_landlock = (uint32_t)nr;
+	s->landlock_offset = put(b, packed, (size_t)nr * sizeof(packed[0]));
+	s->landlock_handled = landlock_handled(e->landlock_abi);
+	s->landlock_bytes = (uint32_t)sys_landlock_ruleset_bytes(e->landlock_abi);
+	return 0;
+}
+
+static const char *search_path(char *const *environment)
+{
+	for (; *environment; environment++)
+		if (strncmp(*environment, "PATH=", 5) == 0)
+			return *environment + 5;
+	return DEFAULT_PATH;
+}
+
+static int put_boundary(const struct enforcer *e, const struct launch_order *o, const char *const *roots, struct buf *b, struct spec *s)
+{
+	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots };
+	const bool off = o->mode == MODE_OFF;
+
+	if (!off || e->listener_works_off) {
+		s->nr_filter = e->filters[off].len;
+		s->filter_offset = put(b, e->filters[off].code, e->filters[off].len * sizeof(struct sock_filter));
+		s->seccomp_flags = e->seccomp_flags;
+	}
+	if (off)
+		return 0;
+	s->flags |= SPEC_NO_NEW_PRIVS | SPEC_DROP_CAPABILITIES | SPEC_STDIN_ETX_ONLY;
+	return put_landlock(e, &subject, b, s);
+}
+
+static int build_spec(const struct enforcer *e, uint64_t id, const struct launch_order *o, struct buf *b)
+{
+	_cleanup_free_ const char **roots = plan_expand(&e->policy->paths.write, o->user->home);
+	struct spec s = {
+		.magic = PROTO_MAGIC, .version = PROTO_VERSION, .launch_id = id, .uid = o->user->uid, .gid = o->user->gid,
+		.nr_groups = o->user->nr_groups, .umask = 022, .timeout_ms = o->timeout_ms, .rows = o->rows, .columns = o->columns,
+		.mode = o->mode, .asked_us = now_us(),
+	};
+	int r;
+
+	if (!roots)
+		return -ENOMEM;
+	buf_append(b, &s, sizeof(s));
+	if (o->terminal || o->flags & REQUEST_TTY)
+		s.flags |= SPEC_TTY;
+	r = put_boundary(e, o, roots, b, &s);
+	if (r < 0)
+		return r;
+	s.groups_offset = put(b, o->user->groups, o->user->nr_groups * sizeof(gid_t));
+	s.cwd_offset = put_text(b, o->cwd);
+	s.search_offset = put_text(b, search_path(o->environment));
+	s.argv_offset = put_strings(b, (const char *const *)o->argv, &s.argc);
+	s.env_offset = put_strings(b, (const char *const *)o->environment, &s.envc);
+	s.agent_offset = put_text(b, o->agent);
+	s.user_offset = put_text(b, o->user->name);
+	s.home_offset = put_text(b, o->user->home);
+	s.roots_offset = put_strings(b, roots, &s.nr_roots);
+	if (b->failed)
+		return -ENOMEM;
+	memcpy(b->data, &s, sizeof(s));
+	return 0;
+}
+
+static int spec_to_memfd(const struct buf *b)
+{
+	int fd = memfd_create("cordon-spec", MFD_CLOEXEC), r;
+
+	if (fd < 0)
+		return -errno;
+	r = io_write_all(fd, b->data, b->len);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+/* ---- the list ---- */
+
+static void tell_count(struct enforcer *e)
+{
+	pid1_tell(e, ENFORCER_LAUNCHES, 0, 0, e->nr_launches, NULL, -1);
+}
+
+static struct launch *launch_add(struct enforcer *e, uint64_t id)
+{
+	struct launch *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->id = id;
+	l->client = l->keeper.fd = l->calls.fd = l->listener.fd = -1;
+	l->next = e->launches;
+	e->launches = l;
+	e->nr_launches++;
+	if (id >= e->next_launch)
+		e->next_launch = id + 1;
+	return l;
+}
+
+static void launch_remove(struct enforcer *e, struct launch *l)
+{
+	struct launch **link = &e->launches;
+
+	while (*link && *link != l)
+		link = &(*link)->next;
+	if (*link)
+		*link = l->next;
+	e->nr_launches--;
+	exec_forget(e, l);
+	socket_forget(e, l);
+	source_close(e, &l->keeper);
+	source_close(e, &l->calls);
+	if (l->client >= 0)
+		close(l->client);
+	if (l->table)
+		munmap(l->table, sizeof(*l->table));
+	free(l->environment);
+	free(l->argv);
+	free(l->roots);
+	free(l->blob);
+	loop_free_later(e, l);
+	pid1_tell(e, ENFORCER_DROP, KEPT_KEEPER, l->id, 0, NULL, -1);
+	tell_count(e);
+}
+
+/* ---- starting ---- */
+
+static void keeper_ready(struct enforcer *e, struct source *source, uint32_t events);
+
+static int order_zygote(const struct zygote *z, uint64_t id, const struct buf *spec, const struct launch_order *o, int channel)
+{
+	struct zygote_launch message = { .magic = PROTO_MAGIC, .spec_bytes = (uint32_t)spec->len, .launch_id = id };
+	_cleanup_close_ int memfd = spec_to_memfd(spec);
+	int fds[] = { memfd, o->client, o->stdio[0], o->stdio[1], o->stdio[2], channel };
+
+	if (memfd < 0)
+		return memfd;
+	return io_send(z->source.fd, &message, sizeof(message), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
+}
+
+static void close_stdio(struct launch_order *o)
+{
+	for (int i = 0; i < 3; i++)
+		close(o->stdio[i]);
+}
+
+static int order_launch(struct enforcer *e, struct launch_order *o, uint64_t id, int *ret_channel, struct err *ret_error)
+{
+	_cleanup_buf_ struct buf spec = { 0 };
+	struct zygote *z = zygote_for(e, o->agent, o->user->uid, o->mode == MODE_OFF, ret_error);
+	int pair[2], r;
+
+	if (!z)
+		return -EIO;
+	r = build_spec(e, id, o, &spec);
+	if (r < 0)
+		return err_set(ret_error, r, "cannot describe the launch: %s", strerror(-r));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(ret_error, -errno, "no socket pair: %s", strerror(errno));
+	r = order_zygote(z, id, &spec, o, pair[1]);
+	close(pair[1]);
+	if (r < 0) {
+		close(pair[0]);
+		return err_set(ret_error, r, "the zygote does not take the launch: %s", strerror(-r));
+	}
+	*ret_channel = pair[0];
+	return 0;
+}
+
+int launch_start(struct enforcer *e, struct launch_order *o, struct err *ret_error)
+{
+	uint64_t id = e->next_launch++;
+	struct launch *l;
+	int channel, r = order_launch(e, o, id, &channel, ret_error);
+
+	close_stdio(o);
+	if (r < 0)
+		return r;
+	l = launch_add(e, id);
+	if (!l) {
+		close(channel); /* the keeper sees its enforcer hang up and ends */
+		return err_set(ret_error, -ENOMEM, "out of memory");
+	}
+	r = source_add(e, &l->keeper, channel, EPOLLIN, keeper_ready);
+	if (r < 0) {
+		launch_remove(e, l);
+		return err_set(ret_error, r, "cannot watch the keeper: %s", strerror(-r));
+	}
+	l->client = o->client;
+	pid1_tell(e, ENFORCER_KEEP, KEPT_KEEPER, id, 0, NULL, channel);
+	tell_count(e);
+	return 0;
+}
+
+void launch_adopt(struct enforcer *e, uint64_t id, int channel)
+{
+	struct keeper_message present = { .type = KEEPER_PRESENT, .launch_id = id };
+	struct launch *l = launch_add(e, id);
+
+	if (!l) {
+		close(channel);
+		return;
+	}
+	if (source_add(e, &l->keeper, channel, EPOLLIN, keeper_ready) < 0 ||
+	    io_send(l->keeper.fd, &present, sizeof(present), NULL, 0, MSG_DONTWAIT) < 0)
+		launch_remove(e, l);
+}
+
+/* ---- what keepers say ---- */
+
+static const char **view_strings(const char *at, uint32_t nr)
+{
+	const char **views = calloc((size_t)nr + 1, sizeof(*views));
+
+	for (uint32_t i = 0; views && i < nr; i++) {
+		views[i] = at;
+		at += strlen(at) + 1;
+	}
+	return views;
+}
+
+static int take_spec(struct enforcer *e, struct launch *l, int fd, int64_t bytes)
+{
+	const struct spec *s;
+
+	if (bytes < (int64_t)sizeof(*s) || bytes > PROTO_BLOB_MAX)
+		return -EINVAL;
+	l->blob = malloc((size_t)bytes + 1);
+	if (!l->blob || pread(fd, l->blob, (size_t)bytes, 0) != bytes)
+		return -EIO;
+	l->blob[bytes] = 0;
+	l->spec = s = (const struct spec *)(void *)l->blob;
+	l->environment = view_strings(l->blob + s->env_offset, s->envc);
+	l->argv = view_strings(l->blob + s->argv_offset, s->argc);
+	l->roots = view_strings(l->blob + s->roots_offset, s->nr_roots);
+	if (!l->environment || !l->argv || !l->roots)
+		return -ENOMEM;
+	l->agent = l->blob + s->agent_offset;
+	l->user = l->blob + s->user_offset;
+	l->zygote = zygote_id(l->agent, s->uid, s->mode == MODE_OFF);
+	l->subject = (struct judge_subject){
+		.mode = (enum mode)s->mode,
+		.unreviewed_allow = e->unreviewed_allow,
+		.home = l->blob + s->home_offset,
+		.write_roots = l->roots,
+		.launch_environment = l->environment,
+	};
+	return 0;
+}
+
+static int take_table(struct launch *l, int fd)
+{
+	l->table = mmap(NULL, sizeof(*l->table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (l->table == MAP_FAILED) {
+		l->table = NULL;
+		return -errno;
+	}
+	return l->table->magic == PROTO_MAGIC ? 0 : -EINVAL;
+}
+
+static void take_hello(struct enforcer *e, struct launch *l, const struct keeper_message *m, int *fds, unsigned nr_fds)
+{
+	struct keeper_message go = { .type = KEEPER_GO, .launch_id = l->id };
+	bool adopted = l->client < 0;
+	int r = nr_fds >= 2 && !l->spec ? take_spec(e, l, fds[0], m->number) : -EINVAL;
+
+	if (r == 0)
+		r = take_table(l, fds[1]);
+	l->keeper_pid = m->keeper_pid;
+	l->command = m->pid;
+	if (r == 0 && nr_fds == 3) {
+		r = listener_open(TAKE_FD(fds[2]), &l->listener);
+		if (r == 0)
+			r = source_add(e, &l->calls, l->listener.fd, EPOLLIN, notify_ready);
+	}
+	if (r < 0) {
+		record_text(e, "cmd_end", AUDIT_HIGH, "error", "a keeper's hello could not be taken: its launch is killed");
+		launch_kill(e, l, 0);
+		return;
+	}
+	l->state = m->flags ? LAUNCH_ENDED : LAUNCH_RUNNING;
+	if (l->client >= 0)
+		close(TAKE_FD(l->client));
+	if (adopted) {
+		notify_recover(e, l);
+		return;
+	}
+	record_begin(e, l);
+	(void)io_send(l->keeper.fd, &go, sizeof(go), NULL, 0, MSG_DONTWAIT);
+}
+
+static void notice_text(const struct launch *l, enum event_type type, const char *text)
+{
+	struct {
+		struct keeper_message head;
+		char text[PROTO_TEXT_MAX];
+	} notice = { .head = { .type = KEEPER_NOTICE, .launch_id = l->id, .number = type } };
+	size_t len = strlen(text);
+
+	if (len > sizeof(notice.text))
+		len = sizeof(notice.text);
+	notice.head.text_bytes = (uint32_t)len;
+	memcpy(notice.text, text, len);
+	(void)io_send(l->keeper.fd, &notice, sizeof(notice.head) + len, NULL, 0, MSG_DONTWAIT);
+}
+
+void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision)
+{
+	_cleanup_buf_ struct buf json = { 0 };
+
+	(void)e;
+	record_refusal_json(l->id, ++l->cases, decision, &json);
+	notice_text(l, EVENT_REFUSED, json.data && !json.failed ? json.data : "");
+}
+
+static const char *stage_text(int stage)
+{
+	static const char *const texts[] = {
+		[STAGE_SPEC] = "the launch could not be read", [STAGE_PTY] = "no terminal could be made",
+		[STAGE_FORK] = "the command could not be forked", [STAGE_LANDLOCK] = "the Landlock layer could not be added",
+		[STAGE_IDS] = "the user's ids could not be taken", [STAGE_CWD] = "the working folder could not be entered",
+		[STAGE_STDIO] = "stdio is not usable inside (a file must be visible there, a folder is none)",
+		[STAGE_FILTER] = "the filter could not be installed", [STAGE_EXEC] = "the command could not be started",
+	};
+
+	return stage > 0 && (size_t)stage < ARRAY_SIZE(texts) ? texts[stage] : "the launch failed";
+}
+
+static void take_failed(struct enforcer *e, struct launch *l, const struct keeper_message *m)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s: %s", stage_text(m->stage), strerror((int)m->number));
+	record_text(e, "cmd_end", AUDIT_MED, "error", line);
+	if (m->stage == STAGE_CWD) {
+		struct decision d = { .verdict = VERDICT_DENY, .tag = "missing_working_dir", .rule = "launch.cwd", .origin = { "", 0 },
+				      .hint = "choose a working folder that exists and that the launch user may enter" };
+
+		snprintf(d.reason, sizeof(d.reason), "%s", line);
+		launch_notice(e, l, &d);
+		return;
+	}
+	notice_text(l, EVENT_FAILED, line);
+}
+
+/* ---- ends ---- */
+
+static pid_t parent_of(pid_t pid, int *ret_filters)
+{
+	char path[32], line[128];
+	pid_t parent = 0;
+	FILE *status;
+
+	if (ret_filters)
+		*ret_filters = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	if (!status)
+		return 0;
+	while (fgets(line, sizeof(line), status)) {
+		if (sscanf(line, "PPid: %d", &parent) == 1)
+			continue;
+		if (ret_filters)
+			(void)sscanf(line, "Seccomp_filters: %d", ret_filters);
+	}
+	fclose(status);
+	return parent;
+}
+
+static bool has_keeper(const struct enforcer *e, pid_t pid)
+{
+	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
+		for (const struct launch *l = e->launches; l; l = l->next)
+			if (l->keeper_pid == pid)
+				return true;
+		pid = parent_of(pid, NULL);
+	}
+	return false;
+}
+
+bool launch_descends(const struct enforcer *e, pid_t pid)
+{
+	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
+		for (const struct zygote *z = e->zygotes; z; z = z->next)
+			if (z->pid == pid)
+				return true;
+		for (const struct launch *l = e->launches; l; l = l->next)
+			if (l->keeper_pid == pid)
+				return true;
+		pid = parent_of(pid, NULL);
+	}
+	return false;
+}
+
+/*
+ * A keeper died, so nobody is parent to its tree any more. What carries one of our filters and has no living keeper above it is killed; a
+ * sweep that finds nobody ends it.
+ */
+static void kill_orphans(const struct enforcer *e)
+{
+	int own_filters, filters;
+	struct dirent *entry;
+	bool found = true;
+
+	parent_of(getpid(), &own_filters);
+	for (int round = 0; found && round < 200; round++) {
+		DIR *proc = opendir("/proc");
+
+		found = false;
+		while (proc && (entry = readdir(proc))) {
+			pid_t pid = atoi(entry->d_name);
+
+			if (pid <= 1)
+				continue;
+			parent_of(pid, &filters);
+			if (filters > own_filters && !has_keeper(e, pid) && kill(pid, SIGKILL) == 0)
+				found = true;
+		}
+		if (proc)
+			closedir(proc);
+	}
+}
+
+static void keeper_gone(struct enforcer *e, struct launch *l)
+{
+	static const char text[] = "the keeper of this launch died; its processes are killed";
+	struct launch_event event = { .type = EVENT_FAILED, .text_bytes = sizeof(text) - 1 };
+	struct {
+		struct launch_event head;
+		char text[sizeof(text)];
+	} message = { .head = event };
+
+	if (l->state == LAUNCH_FAILED) /* it had nothing to keep */
+		return launch_remove(e, l);
+	memcpy(message.text, text, sizeof(text) - 1);
+	if (l->client >= 0)
+		(void)io_send(l->client, &message, sizeof(event) + event.text_bytes, NULL, 0, MSG_DONTWAIT);
+	record_text(e, "cmd_end", AUDIT_HIGH, "error", text);
+	launch_remove(e, l);
+	kill_orphans(e);
+}
+
+static void take_exited(struct enforcer *e, struct launch *l, int status)
+{
+	if (l->state != LAUNCH_ENDED)
+		record_end(e, l, status);
+	l->state = LAUNCH_ENDED;
+}
+
+static void record_refused_input(struct enforcer *e, const struct launch *l, int64_t bytes)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	json_text(&j, "decision", "deny");
+	json_text(&j, "tag", "unreviewable_stdin");
+	json_text(&j, "reason", "typed input other than Ctrl-C does not reach a terminal launch in a safety mode");
+	json_uint(&j, "launch", l->id);
+	json_int(&j, "bytes", bytes);
+	audit_record(e->audit, "syscall", AUDIT_MED, true, &members);
+}
+
+static void keeper_ready(struct enforcer *e, struct source *source, uint32_t events)
+{
+	struct launch *l = container_of(source, struct launch, keeper);
+	struct keeper_message m;
+	int fds[4] = { -1, -1, -1, -1 };
+	unsigned nr_fds = 0;
+	ssize_t len = io_receive(source->fd, &m, sizeof(m), fds, 4, &nr_fds, MSG_DONTWAIT);
+
+	(void)events;
+	if (len == -EAGAIN)
+		return;
+	if (len != sizeof(m))
+		return keeper_gone(e, l);
+	switch (m.type) {
+	case KEEPER_HELLO:
+		take_hello(e, l, &m, fds, nr_fds);
+		break;
+	case KEEPER_FAILED:
+		take_failed(e, l, &m);
+		l->state = LAUNCH_FAILED;
+		break;
+	case KEEPER_EXITED:
+		take_exited(e, l, m.status);
+		break;
+	case KEEPER_STDIN_REFUSED:
+		record_refused_input(e, l, m.number);
+		break;
+	case KEEPER_EMPTY:
+		take_exited(e, l, m.status);
+		launch_remove(e, l);
+		break;
+	default:
+		break;
+	}
+	for (unsigned i = 0; i < nr_fds; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+void launch_kill(struct enforcer *e, struct launch *l, int signal_number)
+{
+	struct keeper_message kill_message = { .type = KEEPER_KILL, .launch_id = l->id, .number = signal_number };
+
+	(void)e;
+	(void)io_send(l->keeper.fd, &kill_message, sizeof(kill_message), NULL, 0, MSG_DONTWAIT);
+}

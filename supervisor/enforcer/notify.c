@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notified calls: received into the launch's in-flight table, handed to the file of their class, answered once.
+ *
+ * A slot whose request id is not zero is a call in flight, whoever received it; its stage says how far it came.
+ */
+#include "supervisor/enforcer/internal.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static void set_stage(struct table_slot *slot, enum slot_stage stage)
+{
+	__atomic_store_n(&slot->stage, stage, __ATOMIC_RELEASE);
+}
+
+static struct seccomp_notif *slot_request(struct table_slot *slot)
+{
+	return (struct seccomp_notif *)(void *)slot->request;
+}
+
+static struct table_slot *free_slot(struct launch *l)
+{
+	for (unsigned i = 0; i < TABLE_SLOTS; i++)
+		if (slot_request(&l->table->slots[i])->id == 0)
+			return &l->table->slots[i];
+	return NULL;
+}
+
+static void pause_launch(struct enforcer *e, struct launch *l, bool pause)
+{
+	if (l->paused == pause)
+		return;
+	l->paused = pause;
+	source_change(e, &l->calls, pause ? 0 : EPOLLIN);
+}
+
+void notify_release(struct enforcer *e, const struct call *call)
+{
+	set_stage(call->slot, SLOT_FREE);
+	slot_request(call->slot)->id = 0;
+	pause_launch(e, call->launch, false);
+}
+
+void notify_answer(struct enforcer *e, const struct call *call, struct answer answer)
+{
+	struct table_slot *slot = call->slot;
+
+	slot->error_number = answer.kind == ANSWER_DENY ? answer.error_number : 0;
+	slot->value = answer.kind == ANSWER_VALUE ? answer.value : 0;
+	if (answer.kind != ANSWER_CONTINUE)
+		set_stage(slot, SLOT_ACTED);
+	(void)listener_answer(&call->launch->listener, call->request->id, answer);
+	notify_release(e, call);
+}
+
+void notify_continue_judged(const struct call *call)
+{
+	set_stage(call->slot, SLOT_JUDGED);
+	(void)listener_answer(&call->launch->listener, call->request->id, (struct answer){ .kind = ANSWER_CONTINUE });
+}
+
+void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
+		  struct decision *ret_shadow)
+{
+	struct judge_subject guarded = l->subject;
+
+	judge(e->policy, &l->subject, action, ret_decision);
+	judge_settle(&l->subject, ret_decision);
+	if (l->subject.mode != MODE_OFF)
+		return;
+	guarded.mode = MODE_GUARDED;
+	judge(e->policy, &guarded, action, ret_shadow);
+}
+
+void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what)
+{
+	struct outcome outcome = {
+		.decision = decision, .verb = "deny", .error_number = error_number, .certainty = "checked", .what = what,
+	};
+
+	e->denials++;
+	call->launch->denials++;
+	record_call(e, call, &outcome);
+	/* The keeper must have it before the answer lets the command go on, and perhaps end. */
+	launch_notice(e, call->launch, decision);
+	notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = error_number });
+}
+
+/* The registers alone decided: the table names the errno. */
+static void refuse(struct enforcer *e, const struct call *call)
+{
+	struct action action = { .kind = ACTION_CALL, .call = call->rule->name };
+	struct decision decision, shadow;
+
+	notify_judge(e, call->launch, &action, &decision, &shadow);
+	if (decision.verdict == VERDICT_ALLOW) { /* the filter has no such call in it unless it must be refused: hold to that */
+		decision.verdict = VERDICT_DENY;
+		decision.tag = "hardline";
+		decision.rule = "boundary.call";
+	}
+	if (call->rule->why)
+		strncpy(decision.reason, call->rule->why, sizeof(decision.reason) - 1);
+	notify_deny(e, call, &decision, call->rule->error_number, NULL);
+}
+
+static void deny_unrecorded(struct enforcer *e, const struct call *call)
+{
+	struct decision decision = {
+		.verdict = VERDICT_DENY, .tag = "audit_unavailable", .rule = "boundary.audit", .origin = { "", 0 },
+		.reason = "the audit log cannot be written, and nothing is allowed that cannot be recorded",
+	};
+
+	notify_deny(e, call, &decision, EPERM, NULL);
+}
+
+static void handle(struct enforcer *e, const struct call *call)
+{
+	e->calls++;
+	if (call->launch->subject.mode != MODE_OFF && audit_health(e->audit) < 0)
+		return deny_unrecorded(e, call);
+	switch (call->rule->class) {
+	case CALL_EXEC:
+		call->launch->execs++;
+		return exec_handle(e, call);
+	case CALL_OPEN:
+		call->launch->files++;
+		return file_handle(e, call);
+	case CALL_CONNECT:
+		call->launch->sockets++;
+		return socket_handle(e, call);
+	case CALL_REFUSED:
+	case CALL_ALLOWED:
+	default:
+		return refuse(e, call);
+	}
+}
+
+static void handle_slot(struct enforcer *e, struct launch *l, struct table_slot *slot)
+{
+	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
+
+	set_stage(slot, SLOT_RECEIVED);
+	call.rule = filter_rule_for(&call.request->data);
+	handle(e, &call);
+}
+
+void notify_ready(struct enforcer *e, struct source *source, uint32_t events)
+{
+	struct launch *l = container_of(source, struct launch, calls);
+	struct table_slot *slot;
+	int r;
+
+	if (!(events & EPOLLIN)) {
+		/* The last process of the filter is gone; the keeper will say so. */
+		if (events & (EPOLLHUP | EPOLLERR))
+			source_close(e, source);
+		return;
+	}
+	slot = free_slot(l);
+	if (!slot) {
+		pause_launch(e, l, true);
+		return;
+	}
+	r = listener_receive(&l->listener, slot->request, sizeof(slot->request));
+	if (r == 1)
+		handle_slot(e, l, slot);
+	else
+		slot_request(slot)->id = 0;
+	if (r < 0) {
+		record_text(e, "audit_drop", AUDIT_CRIT, "error", "a launch's calls cannot be received any more; it is killed");
+		source_close(e, source);
+		launch_kill(e, l, 0);
+	}
+}
+
+/* A call found acting was perhaps done: it is never done twice. */
+static void recover_slot(struct enforcer *e, struct launch *l, struct table_slot *slot)
+{
+	struct decision decision = {
+		.verdict = VERDICT_DENY, .tag = "incomplete_evidence", .rule = "boundary.restart", .origin = { "", 0 },
+		.reason = "the enforcer died while it acted for this call; whether it was done is not known",
+	};
+	static const struct decision killed = {
+		.verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.restart", .origin = { "", 0 },
+		.reason = "the enforcer died between judging this exec and verifying it, and the process with it",
+	};
+	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
+	enum slot_stage stage = __atomic_load_n(&slot->stage, __ATOMIC_ACQUIRE);
+
+	call.rule = filter_rule_for(&call.request->data);
+	if (!listener_waits(&l->listener, call.request->id)) {
+		/* An exec that was judged and not yet verified: its process died with the tracer (EXITKILL), as it must. */
+		if (stage == SLOT_JUDGED)
+			record_call(e, &call, &(struct outcome){ .decision = &killed, .verb = "kill", .certainty = "verified" });
+		return notify_release(e, &call);
+	}
+	if (stage == SLOT_ACTING)
+		return notify_deny(e, &call, &decision, EIO, NULL);
+	if (stage == SLOT_ACTED && slot->error_number)
+		return notify_answer(e, &call, (struct answer){ .kind = ANSWER_DENY, .error_number = slot->error_number });
+	if (stage == SLOT_ACTED)
+		return notify_answer(e, &call, (struct answer){ .kind = ANSWER_VALUE, .value = slot->value });
+	handle_slot(e, l, slot);
+}
+
+void notify_recover(struct enforcer *e, struct launch *l)
+{
+	for (unsigned i = 0; l->table && i < TABLE_SLOTS; i++)
+		if (slot_request(&l->table->slots[i])->id)
+			recover_slot(e, l, &l->table->slots[i]);
+}

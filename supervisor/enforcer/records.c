@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the enforcer writes into the audit log, and the JSON object an agent sees when it is refused. */
+#include "supervisor/enforcer/internal.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/boundary/resolve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS_SHOWN 32
+#define ARGUMENT_SHOWN 512
+#define ANCESTORS_SHOWN 8
+
+/* A value behind one of these words in an argument is nobody's business (per element, before it becomes JSON). */
+static const char *const secret_words[] = { "password", "passwd", "secret", "token", "api_key", "apikey", "api-key", "authorization" };
+
+static const char *find_secret(const char *argument)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(secret_words); i++) {
+		const char *at = strcasestr(argument, secret_words[i]);
+
+		at = at ? at + strlen(secret_words[i]) : NULL;
+		if (at && (*at == '=' || *at == ':'))
+			return at + 1;
+	}
+	return NULL;
+}
+
+static void put_argument(struct json_out *j, const char *argument)
+{
+	const char *secret = find_secret(argument);
+	char shown[ARGUMENT_SHOWN + 16];
+	size_t len = secret ? (size_t)(secret - argument) : strlen(argument);
+
+	if (len > ARGUMENT_SHOWN)
+		len = ARGUMENT_SHOWN;
+	memcpy(shown, argument, len);
+	shown[len] = 0;
+	if (secret && *secret)
+		strcat(shown, "[redacted]");
+	json_bytes(j, NULL, bytes_of(shown));
+}
+
+void record_put_argv(struct json_out *j, const char *const *argv)
+{
+	json_array_begin(j, "argv");
+	for (size_t i = 0; argv[i] && i < ARGUMENTS_SHOWN; i++)
+		put_argument(j, argv[i]);
+	json_array_end(j);
+}
+
+static void put_rule(struct json_out *j, const struct decision *d)
+{
+	json_object_begin(j, "rule");
+	json_text(j, "id", d->rule);
+	if (d->origin.file && d->origin.file[0]) {
+		json_text(j, "file", d->origin.file);
+		json_uint(j, "line", d->origin.line);
+	}
+	json_object_end(j);
+}
+
+static void put_decision(struct json_out *j, const struct decision *d)
+{
+	put_rule(j, d);
+	json_text(j, "tag", d->tag);
+	json_text(j, "reason", d->reason[0] ? d->reason : NULL);
+	json_text(j, "hint", d->hint);
+	if (d->unreviewed)
+		json_bool(j, "unreviewed", true);
+}
+
+/* ---- the process ---- */
+
+struct process_facts {
+	pid_t parent;
+	unsigned long long start;
+};
+
+static int read_facts(pid_t pid, struct process_facts *ret)
+{
+	_cleanup_buf_ struct buf text = { 0 };
+	char path[32];
+	const char *after;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	r = io_read_file(AT_FDCWD, path, 4096, &text);
+	if (r < 0)
+		return r;
+	after = strrchr(text.data, ')');
+	if (!after || sscanf(after, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ret->parent,
+			     &ret->start) != 2)
+		return -EBADMSG;
+	return 0;
+}
+
+static void put_link(struct json_out *j, const char *key, pid_t pid, const char *name)
+{
+	char path[64], target[RESOLVE_PATH_MAX];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	len = readlink(path, target, sizeof(target) - 1);
+	if (len < 0)
+		return;
+	json_bytes(j, key, (struct bytes){ target, (size_t)len });
+}
+
+static void put_executable(struct json_out *j, pid_t pid)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	json_object_begin(j, "exe");
+	put_link(j, "path", pid, "exe");
+	if (stat(path, &st) == 0)
+		json_uint(j, "ino", st.st_ino);
+	json_object_end(j);
+}
+
+static void put_command_line(struct json_out *j, pid_t pid)
+{
+	char path[32], text[8192];
+	_cleanup_close_ int fd = -1;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (len <= 0)
+		return;
+	text[len] = 0;
+	json_array_begin(j, "argv");
+	for (ssize_t at = 0, nr = 0; at < len && nr < ARGUMENTS_SHOWN; at += (ssize_t)strlen(text + at) + 1, nr++)
+		put_argument(j, text + at);
+	json_array_end(j);
+}
+
+static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
+{
+	struct process_facts facts;
+
+	json_array_begin(j, "ancestors");
+	for (int i = 0; i < ANCESTORS_SHOWN && read_facts(pid, &facts) == 0; i++) {
+		pid = facts.parent;
+		if (pid <= 1 || pid == keeper || read_facts(pid, &facts) < 0)
+			break;
+		json_object_begin(j, NULL);
+		json_int(j, "pid", pid);
+		json_uint(j, "start", facts.start);
+		put_link(j, "exe", pid, "exe");
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* full: what a denial is worth; an allowed call gets the parts that cost one look each. */
+static void put_process(struct json_out *j, const struct call *call, bool full)
+{
+	pid_t pid = (pid_t)call->request->pid;
+	struct process_facts facts;
+
+	json_object_begin(j, "proc");
+	json_int(j, "pid", pid);
+	if (read_facts(pid, &facts) == 0) {
+		json_int(j, "ppid", facts.parent);
+		json_uint(j, "start", facts.start);
+	} else {
+		json_text(j, "err", "exited");
+	}
+	json_uint(j, "uid", call->launch->spec->uid);
+	put_executable(j, pid);
+	if (full) {
+		put_command_line(j, pid);
+		put_link(j, "cwd", pid, "cwd");
+		put_ancestors(j, pid, call->launch->keeper_pid);
+	}
+	json_object_end(j);
+}
+
+static void put_call(struct json_out *j, const struct call *call, const struct buf *what)
+{
+	char hex[20];
+
+	json_object_begin(j, "sys");
+	json_int(j, "nr", call->request->data.nr);
+	json_text(j, "name", call->rule->name);
+	json_array_begin(j, "args");
+	for (int i = 0; i < 6; i++) {
+		snprintf(hex, sizeof(hex), "0x%llx", (unsigned long long)call->request->data.args[i]);
+		json_text(j, NULL, hex);
+	}
+	json_array_end(j);
+	if (what && what->len) {
+		buf_char(j->buf, ',');
+		buf_append(j->buf, what->data, what->len);
+	}
+	json_object_end(j);
+}
+
+static void put_launch(struct json_out *j, const struct launch *l)
+{
+	json_uint(j, "launch", l->id);
+	json_text(j, "agent", l->agent[0] ? l->agent : NULL);
+}
+
+void record_call(struct enforcer *e, const struct call *call, const struct outcome *o)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+	const bool refused = strcmp(o->verb, "allow") != 0;
+
+	json_text(&j, "decision", o->verb);
+	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
+	json_text(&j, "mode", mode_name(call->launch->subject.mode));
+	put_decision(&j, o->decision);
+	put_call(&j, call, o->what);
+	json_text(&j, "certainty", o->certainty);
+	put_process(&j, call, refused);
+	put_launch(&j, call->launch);
+	json_uint(&j, "lat_us", now_us() - call->received_us);
+	if (o->shadow) {
+		json_object_begin(&j, "shadow");
+		json_text(&j, "decision", o->shadow->verdict == VERDICT_ALLOW ? "allow" : o->shadow->verdict == VERDICT_DENY ? "deny" : "review");
+		put_decision(&j, o->shadow);
+		json_object_end(&j);
+	}
+	audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
+}
+
+void record_begin(struct enforcer *e, const struct launch *l)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	put_launch(&j, l);
+	json_text(&j, "mode", mode_name(l->subject.mode));
+	json_bytes(&j, "user", bytes_of(l->user));
+	json_uint(&j, "uid", l->spec->uid);
+	json_int(&j, "pid", l->command);
+	json_int(&j, "keeper", l->keeper_pid);
+	record_put_argv(&j, l->argv);
+	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
+	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);
+	json_uint(&j, "start_us", now_us() - l->spec->asked_us);
+	audit_record(e->audit, "cmd_begin", AUDIT_INFO, false, &members);
+}
+
+void record_end(struct enforcer *e, const struct launch *l, int status)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	put_launch(&j, l);
+	if (WIFSIGNALED(status))
+		json_int(&j, "signal", WTERMSIG(status));
+	else
+		json_int(&j, "exit", WEXITSTATUS(status));
+	json_uint(&j, "execs", l->execs);
+	json_uint(&j, "files", l->files);
+	json_uint(&j, "sockets", l->sockets);
+	json_uint(&j, "denials", l->denials);
+	if (l->spec)
+		json_uint(&j, "duration_us", now_us() - l->spec->asked_us);
+	audit_record(e->audit, "cmd_end", AUDIT_INFO, false, &members);
+}
+
+void record_refused_launch(struct enforcer *e, const struct launch_order *order, uid_t uid, const struct decision *decision)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	json_text(&j, "decision", "deny");
+	json_text(&j, "mode", mode_name(order->mode));
+	put_decision(&j, decision);
+	json_text(&j, "agent", order->agent[0] ? order->agent : NULL);
+	json_uint(&j, "peer_uid", uid);
+	record_put_argv(&j, (const char *const *)order->argv);
+	json_bytes(&j, "cwd", bytes_of(order->cwd));
+	audit_record(e->audit, "cmd_begin", AUDIT_MED, true, &members);
+}
+
+void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	json_text(&j, key, text);
+	audit_record(e->audit, type, severity, severity >= AUDIT_MED, &members);
+}
+
+void record_layers(struct enforcer *e)
+{
+	for (unsigned i = 0; i < e->nr_layers; i++) {
+		_cleanup_buf_ struct buf members = { 0 };
+		struct json_out j = { .buf = &members };
+
+		json_text(&j, "layer", e->layers[i].name);
+		json_text(&j, "state", layer_state_name(e->layers[i].state));
+		json_text(&j, "why", e->layers[i].why);
+		json_text(&j, "how", e->layers[i].how);
+		audit_record(e->audit, "layer", e->layers[i].state == LAYER_ACTIVE ? AUDIT_INFO : AUDIT_MED, false, &members);
+	}
+}
+
+void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *d, struct buf *ret_json)
+{
+	struct json_out j = { .buf = ret_json };
+	char case_id[48];
+
+	snprintf(case_id, sizeof(case_id), "case-%llu-%llu", (unsigned long long)launch, (unsigned long long)number);
+	json_object_begin(&j, NULL);
+	json_bool(&j, "success", false);
+	json_text(&j, "status", "blocked");
+	json_text(&j, "error", "Action blocked by safety policy");
+	json_object_begin(&j, "safety");
+	json_text(&j, "case_id", case_id);
+	json_text(&j, "source", "deterministic");
+	json_text(&j, "rule", d->rule);
+	json_text(&j, "tag", d->tag ? d->tag : "policy_block");
+	json_text(&j, "reason", d->reason);
+	json_text(&j, "hint", d->hint ? d->hint : "");
+	json_array_begin(&j, "categories");
+	json_text(&j, NULL, d->tag ? d->tag : "policy_block");
+	json_array_end(&j);
+	json_text(&j, "risk", "high");
+	json_object_end(&j);
+	json_object_end(&j);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control.sock: a verb in, one JSON document out. Reads the enforcer's state; changes nothing. */
+#include "supervisor/enforcer/internal.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/control/control.h"
+#include "supervisor/control/layout.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define SERVICES_MAX 16
+#define CONNECTIONS_MAX 64
+
+struct connection {
+	struct source source;
+	struct ucred peer;
+	char request[CONTROL_REQUEST_MAX];
+	size_t request_len;
+	struct buf answer;
+	size_t sent;
+};
+
+struct status {
+	unsigned nr_connections;
+	char *services[SERVICES_MAX];	/* the latest JSON of each, as PID 1 said it */
+	unsigned nr_services;
+};
+
+/* ---- the documents ---- */
+
+static const char *launch_state_name(enum launch_state state)
+{
+	switch (state) {
+	case LAUNCH_STARTING:
+		return "starting";
+	case LAUNCH_RUNNING:
+		return "running";
+	case LAUNCH_ENDED:
+		return "ended";
+	case LAUNCH_FAILED:
+	default:
+		return "failed";
+	}
+}
+
+static void put_launch(struct json_out *j, const struct launch *l)
+{
+	json_object_begin(j, NULL);
+	json_uint(j, "id", l->id);
+	json_text(j, "state", launch_state_name(l->state));
+	if (l->spec) {
+		json_text(j, "agent", l->agent);
+		json_text(j, "mode", mode_name(l->subject.mode));
+		json_bytes(j, "user", bytes_of(l->user));
+		json_int(j, "pid", l->command);
+		json_int(j, "keeper", l->keeper_pid);
+		json_bytes(j, "command", bytes_of(l->argv[0]));
+		json_uint(j, "execs", l->execs);
+		json_uint(j, "files", l->files);
+		json_uint(j, "sockets", l->sockets);
+		json_uint(j, "denials", l->denials);
+	}
+	json_object_end(j);
+}
+
+static void put_layers(struct json_out *j, const struct enforcer *e)
+{
+	json_array_begin(j, "layers");
+	for (unsigned i = 0; i < e->nr_layers; i++) {
+		json_object_begin(j, NULL);
+		json_text(j, "name", e->layers[i].name);
+		json_text(j, "state", layer_state_name(e->layers[i].state));
+		json_text(j, "why", e->layers[i].why);
+		json_text(j, "how", e->layers[i].how);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void answer_doctor(const struct enforcer *e, const char *argument, struct buf *ret)
+{
+	struct json_out j = { .buf = ret };
+
+	(void)argument;
+	json_object_begin(&j, NULL);
+	put_layers(&j, e);
+	json_object_end(&j);
+}
+
+static bool is_healthy(const struct enforcer *e)
+{
+	return e->state == STATE_READY && audit_health(e->audit) == 0;
+}
+
+static void answer_health(const struct enforcer *e, const char *argument, struct buf *ret)
+{
+	struct json_out j = { .buf = ret };
+
+	(void)argument;
+	json_object_begin(&j, NULL);
+	json_bool(&j, "healthy", is_healthy(e));
+	json_text(&j, "state", init_state_name(e->state));
+	json_text(&j, "why", audit_health(e->audit) < 0 ? "the audit log cannot be written" : e->state_why);
+	json_object_end(&j);
+}
+
+static void put_audit(struct json_out *j, const struct enforcer *e)
+{
+	uint64_t written, lost, seq;
+
+	audit_counts(e->audit, &written, &lost, &seq);
+	json_object_begin(j, "audit");
+	json_bool(j, "writable", audit_health(e->audit) == 0);
+	json_uint(j, "seq", seq);
+	json_uint(j, "written", written);
+	json_uint(j, "lost", lost);
+	json_object_end(j);
+}
+
+static void answer_status(const struct enforcer *e, const char *argument, struct buf *ret)
+{
+	struct json_out j = { .buf = ret };
+	uint64_t only = *argument ? strtoull(argument, NULL, 10) : 0;
+
+	json_object_begin(&j, NULL);
+	json_text(&j, "version", CORDON_VERSION);
+	json_text(&j, "run", e->run);
+	json_text(&j, "boot", e->boot);
+	json_text(&j, "state", init_state_name(e->state));
+	json_text(&j, "why", e->state_why);
+	json_text(&j, "mode", mode_name(e->mode));
+	json_text(&j, "unreviewed", e->unreviewed_allow ? "allow" : "deny");
+	json_text(&j, "policy", e->policy_dir);
+	json_text(&j, "policy_sha256", e->policy->sha256);
+	json_uint(&j, "uptime_us", now_us() - e->started_us);
+	json_uint(&j, "enforcer_restarts", e->restarts);
+	json_uint(&j, "calls", e->calls);
+	json_uint(&j, "denials", e->denials);
+	json_uint(&j, "execs_in_flight", exec_in_flight(e));
+	put_audit(&j, e);
+	put_layers(&j, e);
+	json_array_begin(&j, "services");
+	for (unsigned i = 0; i < e->status->nr_services; i++)
+		json_raw(&j, NULL, e->status->services[i]);
+	json_array_end(&j);
+	json_array_begin(&j, "launches");
+	for (const struct launch *l = e->launches; l; l = l->next)
+		if (!only || l->id == only)
+			put_launch(&j, l);
+	json_array_end(&j);
+	json_object_end(&j);
+}
+
+static const struct {
+	const char *verb;
+	bool open;		/* anybody may ask, not root alone */
+	void (*answer)(const struct enforcer *e, const char *argument, struct buf *ret);
+} verbs[] = {
+	{ "health", true, answer_health },
+	{ "status", false, answer_status },
+	{ "doctor", false, answer_doctor },
+};
+
+/* ---- services ---- */
+
+/* The text of "name" in one of PID 1's own service lines, with its quotes: what tells two services apart. */
+static const char *service_key(const char *json, size_t *ret_len)
+{
+	const char *at = strstr(json, "\"name\""), *end;
+
+	at = at ? strchr(at + 6, '"') : NULL;
+	end = at ? strchr(at + 1, '"') : NULL;
+	*ret_len = end ? (size_t)(end - at) + 1 : 0;
+	return at;
+}
+
+void status_service(struct enforcer *e, const char *json)
+{
+	struct status *s = e->status;
+	size_t len, other_len;
+	const char *key = service_key(json, &len);
+	char *copy = strdup(json);
+
+	if (!copy || !len) {
+		free(copy);
+		return;
+	}
+	for (unsigned i = 0; i < s->nr_services; i++) {
+		const char *other = service_key(s->services[i], &other_len);
+
+		if (other_len != len || memcmp(other, key, len) != 0)
+			continue;
+		free(s->services[i]);
+		s->services[i] = copy;
+		return;
+	}
+	if (s->nr_services < SERVICES_MAX)
+		s->services[s->nr_services++] = copy;
+	else
+		free(copy);
+}
+
+/* ---- the socket ---- */
+
+static void connection_end(struct enforcer *e, struct connection *c)
+{
+	source_close(e, &c->source);
+	buf_free(&c->answer);
+	e->status->nr_connections--;
+	loop_free_later(e, c);
+}
+
+static void send_answer(struct enforcer *e, struct connection *c)
+{
+	ssize_t len = send(c->source.fd, c->answer.data + c->sent, c->answer.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (len > 0)
+		c->sent += (size_t)len;
+	if ((len < 0 && errno != EAGAIN && errno != EINTR) || c->sent == c->answer.len)
+		connection_end(e, c);
+	else
+		source_change(e, &c->source, EPOLLOUT);
+}
+
+static void serve(struct enforcer *e, struct connection *c)
+{
+	char *argument = strchr(c->request, ' ');
+
+	if (argument)
+		*argument++ = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(verbs[i].verb, c->request) != 0)
+			continue;
+		if (!verbs[i].open && c->peer.uid != 0)
+			break;
+		verbs[i].answer(e, argument ? argument : "", &c->answer);
+		buf_char(&c->answer, '\n');
+		return send_answer(e, c);
+	}
+	connection_end(e, c); /* refused: an empty answer, which the other end words */
+}
+
+static void connection_ready(struct enforcer *e, struct source *source, uint32_t events)
+{
+	struct connection *c = container_of(source, struct connection, source);
+	ssize_t len;
+	char *end;
+
+	if (events & EPOLLOUT)
+		return send_answer(e, c);
+	len = recv(source->fd, c->request + c->request_len, sizeof(c->request) - 1 - c->request_len, MSG_DONTWAIT);
+	if (len < 0 && errno == EAGAIN)
+		return;
+	if (len <= 0)
+		return connection_end(e, c);
+	c->request_len += (size_t)len;
+	c->request[c->request_len] = 0;
+	end = strchr(c->request, '\n');
+	if (end) {
+		*end = 0;
+		return serve(e, c);
+	}
+	if (c->request_len == sizeof(c->request) - 1)
+		connection_end(e, c);
+}
+
+static void socket_ready(struct enforcer *e, struct source *source, uint32_t events)
+{
+	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct connection *c = fd < 0 || e->status->nr_connections >= CONNECTIONS_MAX ? NULL : calloc(1, sizeof(*c));
+	socklen_t bytes = sizeof(c->peer);
+
+	(void)events;
+	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &bytes) < 0 || launch_descends(e, c->peer.pid)) {
+		if (fd >= 0)
+			close(fd);
+		free(c);
+		return;
+	}
+	if (source_add(e, &c->source, fd, EPOLLIN, connection_ready) < 0) {
+		free(c);
+		return;
+	}
+	e->status->nr_connections++;
+}
+
+int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error)
+{
+	char path[256];
+	int fd;
+
+	e->status = calloc(1, sizeof(*e->status));
+	if (!e->status)
+		return err_set(ret_error, -ENOMEM, "out of memory");
+	snprintf(path, sizeof(path), "%s/%s", run_dir, CORDON_CONTROL_SOCKET);
+	fd = control_listen(path, SOCK_STREAM, 0666, ret_error);
+	return fd < 0 ? fd : source_add(e, &e->control_socket, fd, EPOLLIN, socket_ready);
+}

@@ -1,0 +1,212 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# cordond as PID 1 of real namespaces with the real policy, enforcer and mitmproxy, without a container engine: start, trust, restart, stop, and
+# every bad input with one line and its exit code. Prints TAP. CORDON_BUILD names the folder of the built programs.
+set -uo pipefail
+ROOT=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${CORDON_BUILD:-$ROOT/build/dev}
+CORDOND=$BUILD/cordond
+WORK=$(mktemp -d /tmp/cordon-pid1-XXXXXX)
+RESULTS=0 FAILED=0 OUTER=
+
+finish() {
+	local status=$?
+	trap - EXIT
+	[ -z "$OUTER" ] || kill -KILL "$OUTER" 2>/dev/null
+	rm -rf "$WORK"
+	printf '1..%d\n' "$RESULTS"
+	[ "$status" -ne 0 ] || [ "$FAILED" -eq 0 ] || status=1
+	exit "$status"
+}
+trap finish EXIT
+
+ok() {
+	RESULTS=$((RESULTS + 1))
+	printf 'ok %d %s\n' "$RESULTS" "$*"
+}
+
+not_ok() {
+	RESULTS=$((RESULTS + 1)) FAILED=$((FAILED + 1))
+	printf 'not ok %d %s\n' "$RESULTS" "$1"
+	shift
+	printf "%s\n" "$@" | head -n 40 | sed 's/^/# /'
+}
+
+check() {
+	local name=$1 text
+	shift
+	if text=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "failed: $*" "$text" "$(cat "$WORK/log" 2>/dev/null)"; fi
+}
+
+equal() {
+	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "expected: $2" "found:    $3" "$(cat "$WORK/log" 2>/dev/null)"; fi
+}
+
+wait_until() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$deadline" ] || return 1
+		sleep 0.05
+	done
+}
+
+# The inside of the namespaces: the machine's root read through private mounts, so that nothing of it changes.
+cat >"$WORK/inside" <<'INSIDE'
+set -eu
+work=$1 cordond=$2
+shift 2
+mount --make-rprivate /
+mkdir -p "$work/layer"
+mount -t tmpfs -o mode=0755 tmpfs "$work/layer"
+mkdir "$work/layer/upper" "$work/layer/work" "$work/layer/var"
+mount -t overlay -o "lowerdir=/etc,upperdir=$work/layer/upper,workdir=$work/layer/work" overlay /etc
+mount -t tmpfs -o mode=0755 tmpfs /run
+mount --bind "$work/layer/var" /var/lib
+mkdir -p /workspace 2>/dev/null || :
+grep -q '^cordon-proxy:' /etc/passwd || echo 'cordon-proxy:x:61999:61999::/nonexistent:/usr/sbin/nologin' >>/etc/passwd
+sed -i '/^agent:/d' /etc/passwd
+echo 'agent:x:61998:61998::/run/agent:/bin/sh' >>/etc/passwd
+mkdir -m 0700 /run/agent && chown 61998:61998 /run/agent
+ip link set lo up 2>/dev/null || :
+[ ! -e "$work/before" ] || . "$work/before"
+exec "$cordond" "$@"
+INSIDE
+
+# start ARGUMENT…: cordond ARGUMENT… as PID 1; OUTER is its pid as seen here.
+start() {
+	local unshared
+	: >"$WORK/log"
+	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$CORDOND" "$@" >"$WORK/log" 2>&1 </dev/null &
+	unshared=$!
+	UNSHARED=$unshared
+	wait_until 5 pgrep -P "$unshared" || return 1
+	OUTER=$(pgrep -P "$unshared" | head -n 1)
+}
+
+ended() {	# SECONDS: waits for the end, sets status
+	wait_until "$1" bash -c "! kill -0 $UNSHARED" || { status=timeout; return; }
+	status=0
+	wait "$UNSHARED" || status=$?
+	OUTER=
+}
+
+inside() {
+	nsenter --target "$OUTER" --mount --pid --net -- "$@"
+}
+
+lines() {
+	grep -c '^cordon:' "$WORK/err"
+}
+
+# bad NAME CODE PATTERN ARGUMENT…: not as PID 1, it never gets that far.
+bad() {
+	local name=$1 code=$2 pattern=$3 status=0
+	shift 3
+	env "${ENVIRONMENT[@]}" timeout 10 "$CORDOND" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || status=$?
+	if [ "$status" -eq "$code" ] && [ "$(lines)" -eq 1 ] && grep -Eq -- "$pattern" "$WORK/err"; then
+		ok "$name"
+	else
+		not_ok "$name" "status $status, expected $code" "$(cat "$WORK/err" "$WORK/out")"
+	fi
+}
+
+[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP namespaces need root"; exit 0; }
+ENVIRONMENT=(-u CORDON_MODE)
+folders=(--run-dir "$WORK/run" --state-dir "$WORK/state")
+bad "an unknown option" 110 'unknown option --bogus' --bogus init
+bad "an option without its value" 110 'needs a value: --policy' init --policy
+bad "a word after init" 110 'unexpected word sh' init sh
+bad "no word at all" 110 'cordond init'
+bad "an unknown mode on the command line" 110 'unknown mode "lenient"' init --mode lenient "${folders[@]}"
+bad "a retired mode names the new one" 110 'roots "strict"' init --safety-mode workspace "${folders[@]}"
+bad "a missing policy folder" 110 '/no/such' init --policy /no/such "${folders[@]}"
+bad "a relative folder" 110 'must be absolute' init --run-dir here
+cp -r "$ROOT/policies" "$WORK/broken"
+sed -i '1s/^/{"no such key": 1,\n/;2s/{//' "$WORK/broken/policy.json"
+bad "a broken policy, with its place" 110 'policy\.json:[0-9]+:[0-9]+' init --policy "$WORK/broken" "${folders[@]}"
+check "nothing was made by all these" test ! -e "$WORK/run" -a ! -e "$WORK/state"
+cp -r "$ROOT/policies" "$WORK/policies"
+: >"$WORK/squatter"
+bad "a file where the run folder should be" 110 'squatter must be a folder' init --policy "$WORK/policies" --run-dir "$WORK/squatter" --state-dir "$WORK/state"
+
+export CORDON_SHIM=$BUILD/cordon-shim
+command -v mitmdump >/dev/null || { ok "mitmproxy # SKIP not installed"; exit 0; }
+
+# A whole start with the proxy, and its stop.
+start --mode off --policy "$WORK/policies" init
+check "ready, with the proxy" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+equal "states in their order" "boot starting ready" "$(sed -n 's/^cordon: state \([a-z]*\):.*/\1/p' "$WORK/log" | uniq | tr '\n' ' ' | sed 's/ $//')"
+equal "the proxy runs as its own user" cordon-proxy "$(inside ps -o user:20= -C mitmdump | sed 's/ *$//' | head -n 1)"
+equal "in a session of its own, without a terminal" '?' "$(inside ps -o tty= -C mitmdump | head -n 1)"
+proxy=$(inside pgrep -o mitmdump)
+equal "its environment is clean" "HOME LANG LOGNAME PATH PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED USER" \
+	"$(inside cat "/proc/$proxy/environ" | tr '\0' '\n' | cut -d= -f1 | grep -v '^LC_CTYPE$' | sort | tr '\n' ' ' | sed 's/ $//')"
+check "another user cannot read its key" inside setpriv --reuid=61998 --regid=61998 --clear-groups sh -c '! cat /run/cordon-ca/mitmproxy-ca.pem'
+check "another user cannot look into PID 1" inside setpriv --reuid=61998 --regid=61998 --clear-groups sh -c '! cat /proc/1/environ && ! ls /proc/1/fd'
+check "TERM from inside changes nothing" inside sh -c 'kill -TERM 1; sleep 0.3; kill -0 1'
+check "the machine's own store was left alone" bash -c "! grep -q 'BEGIN cordon' /etc/ssl/certs/ca-certificates.crt"
+cat >"$WORK/serve" <<'SERVE'
+cd /run && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+	-keyout t.key -out t.pem 2>/dev/null
+exec openssl s_server -quiet -accept 127.0.0.1:8443 -cert t.pem -key t.key -www
+SERVE
+inside sh "$WORK/serve" >/dev/null 2>&1 </dev/null &
+wait_until 10 inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/8443'
+equal "a target nobody signed is refused by the proxy, not by the client" 502 \
+	"$(inside sh -c '. /etc/profile.d/proxy.sh; curl -s --noproxy "" -o /dev/null -w "%{http_code}" https://localhost:8443/; :')"
+first=$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)
+kill -KILL "$(pgrep -n -f 'mitmdump --listen-host 127.0.0.1 --listen-port 48080')"
+check "a killed proxy is noticed" wait_until 10 grep -q 'state degraded: waiting for proxy mitmproxy' "$WORK/log"
+check "and comes back" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
+check "the agents' browser database holds the CA" inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
+equal "with the same CA" "$first" "$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)"
+begun=$(date +%s%N)
+kill -TERM "$OUTER"
+ended 12
+equal "TERM from outside ends it with 0" 0 "$status"
+check "well inside ten seconds" test $((($(date +%s%N) - begun) / 1000000)) -lt 8000
+
+# A mode nobody knows, from the environment, is guarded and loudly recorded; the enforcer may be killed; the log is sealed at the end.
+CORDON_MODE=lenient start --state-dir "$WORK/state" --policy "$WORK/policies" init
+check "an unknown mode in the environment does not stop the start" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "it is said" grep -q '^cordon: CORDON_MODE has an unknown mode; guarded is used' "$WORK/log"
+kill -KILL "$(pgrep -P "$OUTER" -f '^cordond enforcer')"
+check "a killed enforcer is noticed" wait_until 5 grep -q '^cordon: state degraded: the enforcer is being restarted' "$WORK/log"
+check "and replaced within a second or so" wait_until 3 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
+kill -TERM "$OUTER"
+ended 12
+equal "it ends with 0" 0 "$status"
+log=$(find "$WORK/state/audit" -name 'audit-*.jsonl' | sort | tail -n 1)
+check "the unknown mode is recorded as high" bash -c "grep '\"type\":\"policy_load\"' '$log' | grep '\"value\":\"lenient\"' | grep -q '\"sev\":\"high\"'"
+check "the mode is guarded" bash -c "head -n 3 '$log' | grep -q '\"mode\":\"guarded\"'"
+check "the audit ends with a seal" bash -c "tail -n 1 '$log' | grep -q '\"type\":\"seal\"'"
+rm -rf "$WORK/state"
+
+# Starts that cannot succeed.
+echo 'python3 -m http.server --bind 127.0.0.1 48080 >/dev/null 2>&1 & sleep 1' >"$WORK/before"
+start --mode off --policy "$WORK/policies" init
+ended 60
+equal "a taken port is 114" 114 "$status"
+check "with what the proxy said about it" grep -Eqi '^cordon: proxy mitmproxy ended .*(address already in use|port)' "$WORK/log"
+echo 'sed -i /^cordon-proxy:/d /etc/passwd' >"$WORK/before"
+start --mode off --policy "$WORK/policies" init
+ended 30
+equal "a proxy without its user is 112" 112 "$status"
+check "and says so" grep -q '^cordon: proxy mitmproxy: user cordon-proxy is not in /etc/passwd' "$WORK/log"
+echo 'mount --bind /dev/null /usr/bin/openssl' >"$WORK/before"
+start --mode off --policy "$WORK/policies" init
+ended 30
+equal "no usable openssl is 112" 112 "$status"
+check "and says so too" grep -q '^cordon: no CA for the proxy: openssl' "$WORK/log"
+rm -f "$WORK/before"
+
+# Read-only places: less trust, still a container.
+echo 'mount -o remount,ro /etc' >"$WORK/before"
+start --mode off --policy "$WORK/policies" init
+check "with /etc read-only it becomes ready all the same" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "and says what is degraded" grep -q '^cordon: trust is degraded: .*Read-only' "$WORK/log"
+check "the bundle is in the spare folder" inside test -s /run/cordon-trust/bundle.pem
+kill -TERM "$OUTER"
+ended 12
+equal "it ends with 0" 0 "$status"
