@@ -30,8 +30,9 @@ struct audit_options {
 struct audit;
 
 /*
- * Continues the chain found in DIR (also one whose last line was torn by a crash: that is recorded) or begins one.
- * Starts the writer thread. Returns 0, or -errno with ret_error saying which file and why; a log that does not verify at its tail is -EBADMSG.
+ * Continues the chain found in DIR (also one whose last line was torn by a crash: that is recorded) or begins one. Starts the
+ * writer thread. Returns 0, or -errno with ret_error saying which file and why; a log that does not verify at its tail is
+ * -EBADMSG, one that another process writes -EBUSY.
  */
 int audit_open(const struct audit_options *options, struct audit **ret_audit, struct err *ret_error);
 
@@ -47,14 +48,23 @@ int audit_open(const struct audit_options *options, struct audit **ret_audit, st
  */
 int audit_record(struct audit *audit, const char *type, enum audit_severity severity, bool urgent, const struct buf *members);
 
-/* 0 while the log can be written, else -errno of the failure (ENOSPC, EIO, EROFS): safety modes then stop launching. The writer keeps trying. */
+/*
+ * 0 while the log can be written, else -errno of the failure (ENOSPC, EIO, EROFS): safety modes then stop launching. The writer
+ * keeps trying.
+ */
 int audit_health(const struct audit *audit);
 
 /* Records written since audit_open, records lost since, and the sequence number of the last one. Any pointer may be NULL. */
 void audit_counts(const struct audit *audit, uint64_t *ret_written, uint64_t *ret_lost, uint64_t *ret_seq);
 
-/* Waits until everything recorded so far is written and synced, at most timeout_ms. Returns 0 or -ETIMEDOUT or the log's error. */
+/*
+ * Waits until everything recorded so far is written and synced, at most timeout_ms; not at all while the log fails. Returns 0,
+ * -ETIMEDOUT or the log's error.
+ */
 int audit_flush(struct audit *audit, unsigned timeout_ms);
 
-/* Writes the seal (seq, hash, counts), syncs, stops the thread, frees. With seal false only flushes (the enforcer is going to be restarted). */
+/*
+ * Writes the seal (seq, hash, counts), syncs, stops the thread, frees. With seal false only flushes (the enforcer is going to be
+ * restarted). Returns 0 or the log's error; then what was still queued is lost.
+ */
 int audit_close(struct audit *audit, bool seal);

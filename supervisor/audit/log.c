@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TAIL_BYTES (2 * (RECORD_LINE_MAX + 1) + 1 + RECORD_LINE_MAX)	/* two lines, the newline before, a fragment */
+/* Two lines, the newline before them, a fragment behind them. */
+#define TAIL_BYTES (2 * (RECORD_LINE_MAX + 1) + 1 + RECORD_LINE_MAX)
 
 /* What the end of one file holds. */
 struct tail {
@@ -24,7 +25,7 @@ struct tail {
 	off_t whole_len;		/* file size without the fragment */
 };
 
-/* A record lock goes with the process: workers forked from it do not hold the folder when it has died, as with flock() they would. */
+/* A record lock goes with the process. With flock() a worker forked from it would hold the folder after its death. */
 static int lock_folder(int dir_fd, struct err *ret_error)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };

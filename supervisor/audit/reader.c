@@ -116,7 +116,8 @@ static ssize_t fill(struct reader *r)
 
 /*
  * At the end of a file: the next one, if there is one. Lines may have come between our last read and the moment the next file
- * appeared, so the first time this only asks for another look. Returns 1 to go on, 2 with a last line without newline, 0, or -errno.
+ * appeared, so the first time this only asks for another look. Returns 1 to go on, 2 with a last line without newline, 0 at the
+ * end for now, or -errno.
  */
 static int next_file(struct reader *r, struct reader_line *ret_line, struct err *ret_error)
 {

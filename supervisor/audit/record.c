@@ -41,8 +41,9 @@ void record_format(struct buf *line, const struct envelope *envelope, struct byt
 	char ts[32];
 
 	record_time(envelope->real_us, ts);
-	buf_format(line, "{\"v\":1,\"seq\":%" PRIu64 ",\"ts\":\"%s\",\"mono_us\":%" PRIu64 ",%s,\"type\":\"%.*s\",\"sev\":\"%s\",\"prev\":\"%s\"",
-		   envelope->seq, ts, envelope->mono_us, envelope->source, (int)envelope->type.len, envelope->type.data,
+	buf_format(line,
+		   "{\"v\":1,\"seq\":%" PRIu64 ",\"ts\":\"%s\",\"mono_us\":%" PRIu64 ",%s,\"type\":\"%.*s\",\"sev\":\"%s\","
+		   "\"prev\":\"%s\"", envelope->seq, ts, envelope->mono_us, envelope->source, (int)envelope->type.len, envelope->type.data,
 		   audit_severity_name(envelope->severity), envelope->prev);
 	if (members.len) {
 		buf_char(line, ',');
@@ -53,11 +54,12 @@ void record_format(struct buf *line, const struct envelope *envelope, struct byt
 
 static json_t *parse_json(struct bytes line, json_error_t *ret_error)
 {
-	json_t *root = json_loadb(line.data, line.len, JSON_REJECT_DUPLICATES, ret_error);
+	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+	json_t *root = json_loadb(line.data, line.len, flags, ret_error);
 
 	/* A register above 2^63 is valid JSON, only jansson has no integer for it. */
 	if (!root && json_error_code(ret_error) == json_error_numeric_overflow)
-		root = json_loadb(line.data, line.len, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, ret_error);
+		root = json_loadb(line.data, line.len, flags | JSON_DECODE_INT_AS_REAL, ret_error);
 	return root;
 }
 

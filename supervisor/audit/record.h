@@ -2,7 +2,7 @@
 /*
  * One line of the log as text: the envelope written, a line read back, and what is done to a record that is too long. Pure.
  *
- * {"v":1,"seq":N,"ts":"…Z","mono_us":N,"run":"…","boot":"…","type":"…","sev":"…","prev":"<64 hex>", …the caller's members}
+ * {"v":1,"seq":N,"ts":"…Z","mono_us":N,"run":"…","boot":"…","type":"…","sev":"…","prev":"<64 hex>", …members}
  * prev is the SHA-256 of the bytes of the line before, without its newline; 64 zeros in the first record of a log.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue between whoever records and the writer: 4096 slots over one arena of bytes, first in, first out. No locking of its own.
+ * The queue between whoever records and the writer: 4096 slots over one arena of bytes, first in, first out. It does not lock.
  *
  * A quarter of slots and bytes is for urgent records alone. Pages are touched only as the queue grows: it starts again at the
  * bottom whenever it runs empty.

@@ -61,11 +61,11 @@ static const char *text_at(const json_t *object, const char *key)
 }
 
 /* A command line: elements with blanks in quotes, so that one element does not read as two. */
-static void put_argv(struct buf *b, const json_t *argv)
+static void put_argv(struct buf *b, const json_t *argv, size_t first)
 {
 	size_t start = b->len;
 
-	for (size_t i = 0; i < json_array_size(argv); i++) {
+	for (size_t i = first; i < json_array_size(argv); i++) {
 		const char *text = json_string_value(json_array_get(argv, i));
 		bool quote = text && (!*text || strpbrk(text, " \t'\"\\$&|;<>()*?"));
 
@@ -73,7 +73,7 @@ static void put_argv(struct buf *b, const json_t *argv)
 			buf_text(b, " ...");
 			return;
 		}
-		buf_text(b, i ? " " : "");
+		buf_text(b, i > first ? " " : "");
 		buf_text(b, quote ? "'" : "");
 		put_text(b, text ? text : "?");
 		buf_text(b, quote ? "'" : "");
@@ -99,19 +99,21 @@ static bool put_path(struct buf *b, const json_t *sys)
 	return true;
 }
 
-/* "exec": {"path","argv"} or "/path" */
+/* "exec": {"path","resolved","argv"} or "/path"; the file that runs, and its arguments without the zeroth. */
 static bool put_exec(struct buf *b, const json_t *sys)
 {
 	const json_t *exec = json_object_get(sys, "exec"), *argv = json_object_get(exec, "argv");
-	const char *name = json_is_string(exec) ? json_string_value(exec) : text_at(exec, "path");
+	const char *name = json_is_string(exec) ? json_string_value(exec) : text_at(exec, "resolved");
 
 	if (!exec)
 		return false;
+	if (!name)
+		name = text_at(exec, "path");
 	buf_text(b, "X ");
 	put_text(b, name ? name : "?");
-	if (json_array_size(argv)) {
-		buf_text(b, ": ");
-		put_argv(b, argv);
+	if (json_array_size(argv) > 1) {
+		buf_char(b, ' ');
+		put_argv(b, argv, 1);
 	}
 	return true;
 }
@@ -214,25 +216,6 @@ static void put_brackets(struct buf *b, const json_t *root)
 		buf_char(b, ']');
 }
 
-/* proc -> object  [context] */
-static void put_call(struct buf *b, const json_t *root)
-{
-	json_t *sys = json_object_get(root, "sys");
-	size_t before;
-
-	put_process(b, json_object_get(root, "proc"));
-	before = b->len;
-	buf_text(b, " -> ");
-	if (!put_exec(b, sys) && !put_path(b, sys) && !put_sock(b, sys)) {
-		size_t empty = b->len;
-
-		put_other(b, sys);
-		if (b->len == empty)
-			b->len = before;
-	}
-	put_brackets(b, root);
-}
-
 static void put_pair(struct buf *b, const json_t *root, const char *key)
 {
 	const json_t *value = json_object_get(root, key);
@@ -254,7 +237,7 @@ static void put_begin(struct buf *b, const json_t *root)
 	put_pair(b, root, "uid");
 	put_text(b, text_at(root, "cwd"));
 	buf_text(b, "$ ");
-	put_argv(b, argv);
+	put_argv(b, argv, 0);
 }
 
 /* Whatever the envelope does not have, in the record's order. */
@@ -280,6 +263,42 @@ static void put_members(struct buf *b, json_t *root, const char *const *skip)
 		put_value(b, value);
 		first = false;
 	}
+}
+
+/* proc -> object  [context] */
+static void put_call(struct buf *b, const json_t *root)
+{
+	json_t *sys = json_object_get(root, "sys");
+	size_t before;
+
+	put_process(b, json_object_get(root, "proc"));
+	before = b->len;
+	buf_text(b, " -> ");
+	if (!put_exec(b, sys) && !put_path(b, sys) && !put_sock(b, sys)) {
+		size_t empty = b->len;
+
+		put_other(b, sys);
+		if (b->len == empty)
+			b->len = before;
+	}
+}
+
+/* A decision: about a call, about a launch, or about something else. */
+static void put_decision(struct buf *b, json_t *root)
+{
+	static const char *const elsewhere[] = { "decision", "mode",  "errno", "rule",	 "tag",	       "launch",
+						 "agent",    "hint",  "shadow", "unreviewed", NULL };
+
+	if (json_object_get(root, "sys")) {
+		put_call(b, root);
+	} else if (json_object_get(root, "argv")) {
+		put_text(b, text_at(root, "cwd"));
+		buf_text(b, "$ ");
+		put_argv(b, json_object_get(root, "argv"), 0);
+	} else {
+		put_members(b, root, elsewhere);
+	}
+	put_brackets(b, root);
 }
 
 /* The word of the third column, and its colour. */
@@ -370,7 +389,7 @@ void shorthand_format(struct buf *line, const struct record *r, bool colour)
 		const char *name = text_at(json_object_get(r->root, "sys"), "name");
 
 		put_columns(line, r, name ? name : r->type, colour);
-		put_call(line, r->root);
+		put_decision(line, r->root);
 	} else if (strncmp(r->type, "cmd_", 4) == 0 && id) {
 		buf_text(&what, "launch:");
 		put_value(&what, id);

@@ -42,23 +42,47 @@ static bool take(struct shrinker *s, char c)
 	return true;
 }
 
-/* One character of a string: itself, \x, \uXXXX, or a surrogate pair, which must not be parted. 0: the string ends or is broken. */
+/* The value of \uXXXX at text (left bytes of it), or -1 when it is none. */
+static int escape_value(const char *text, size_t left)
+{
+	int value = 0;
+
+	if (left < 6 || text[0] != '\\' || text[1] != 'u')
+		return -1;
+	for (unsigned i = 2; i < 6; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (!isxdigit(c))
+			return -1;
+		value = value << 4 | (isdigit(c) ? c - '0' : tolower(c) - 'a' + 10);
+	}
+	return value;
+}
+
+/* A backslash and what belongs to it; the halves of a surrogate pair are one. 0: it is broken. */
+static size_t escape_len(const char *text, size_t left)
+{
+	int first = escape_value(text, left), second;
+
+	if (first < 0)
+		return left >= 2 && memchr("\"\\/bfnrt", text[1], 8) ? 2 : 0;
+	if (first < 0xd800 || first > 0xdfff)
+		return 6;
+	second = escape_value(text + 6, left - 6);
+	return first < 0xdc00 && second >= 0xdc00 && second <= 0xdfff ? 12 : 0;
+}
+
+/* One character of a string. 0: the string ends, or is broken here. */
 static size_t unit_len(const struct shrinker *s)
 {
 	size_t left = (size_t)(s->end - s->at);
 	uint32_t point;
 
-	if (left == 0 || *s->at == '"' || iscntrl((unsigned char)*s->at))
+	if (left == 0 || *s->at == '"' || (unsigned char)*s->at < 0x20 || *s->at == 0x7f)
 		return 0;
-	if (*s->at != '\\')
-		return text_decode((struct bytes){ s->at, left }, &point);
-	if (left < 2 || s->at[1] != 'u')
-		return left < 2 ? 0 : 2;
-	if (left < 6)
-		return 0;
-	if (tolower((unsigned char)s->at[2]) == 'd' && memchr("89abAB", s->at[3], 6))
-		return left < 12 ? 0 : 12;
-	return 6;
+	if (*s->at == '\\')
+		return escape_len(s->at, left);
+	return (unsigned char)*s->at < 0x80 ? 1 : text_decode((struct bytes){ s->at, left }, &point);
 }
 
 static bool shrink_string(struct shrinker *s, bool keep)
@@ -122,10 +146,32 @@ static bool shrink_inside(struct shrinker *s, bool keep, unsigned depth, bool ob
 	return true;
 }
 
-/* Of a number, true, false or null. */
-static bool is_scalar(char c)
+static size_t digits_len(struct bytes rest)
 {
-	return isalnum((unsigned char)c) || c == '+' || c == '-' || c == '.';
+	size_t len = 0;
+
+	while (len < rest.len && isdigit((unsigned char)rest.data[len]))
+		len++;
+	return len;
+}
+
+/* true, false, null, or a number as json_out writes them (no exponent). 0: it is none. */
+static size_t scalar_len(struct bytes rest)
+{
+	static const char *const words[] = { "true", "false", "null" };
+	size_t len = rest.len && *rest.data == '-', digits, fraction;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+		if (bytes_start(rest, bytes_of(words[i])))
+			return strlen(words[i]);
+	digits = digits_len((struct bytes){ rest.data + len, rest.len - len });
+	if (digits == 0 || digits > 20 || (digits > 1 && rest.data[len] == '0'))
+		return 0;
+	len += digits;
+	if (len == rest.len || rest.data[len] != '.')
+		return len;
+	fraction = digits_len((struct bytes){ rest.data + len + 1, rest.len - len - 1 });
+	return fraction ? len + 1 + fraction : 0;
 }
 
 static bool shrink_value(struct shrinker *s, bool keep, unsigned depth)
@@ -146,8 +192,7 @@ static bool shrink_value(struct shrinker *s, bool keep, unsigned depth)
 		put(s, keep, &close, 1);
 		return true;
 	}
-	for (len = 0; s->at + len != s->end && is_scalar(s->at[len]); len++)
-		;
+	len = scalar_len((struct bytes){ s->at, (size_t)(s->end - s->at) });
 	put(s, keep, s->at, len);
 	s->at += len;
 	return len > 0;

@@ -41,7 +41,8 @@ struct checker {
 };
 
 /* Notes the verdict. Always returns -EBADMSG, so that checks end with it. */
-__attribute__((format(printf, 4, 5))) static int found(struct checker *c, enum verify_result result, uint64_t line, const char *format, ...)
+__attribute__((format(printf, 4, 5)))
+static int found(struct checker *c, enum verify_result result, uint64_t line, const char *format, ...)
 {
 	struct verify_report *report = c->report;
 	va_list arguments;
@@ -302,7 +303,7 @@ int verify_log(const struct verify_options *options, struct verify_report *ret_r
 
 /* ---- anchors from outside ---- */
 
-/* "… ANCHOR … seq=N hash=H …", as the writer prints them; a SEAL line is of the same kind. Whatever wraps the line does not matter. */
+/* "… ANCHOR … seq=N hash=H …" as the writer prints it, or SEAL likewise. What wraps the line does not matter. */
 static bool parse_anchor(const char *line, struct anchor *ret_anchor)
 {
 	const char *word = strstr(line, "ANCHOR "), *seq, *hash;

@@ -193,7 +193,8 @@ static void print_report(const struct verify_report *report, size_t nr_anchors)
 	       report->seq, report->last_file - report->first_file + 1, report->last_file == report->first_file ? "" : "s");
 	printf(report->sealed ? "; sealed\n" : "; not sealed (still being written, or stopped without)\n");
 	if (report->first_file > 1)
-		printf("  rotation deleted the %u oldest file%s, as the log says\n", report->first_file - 1, report->first_file == 2 ? "" : "s");
+		printf("  rotation deleted the %u oldest file%s, as the log says\n", report->first_file - 1,
+		       report->first_file == 2 ? "" : "s");
 	if (report->lost)
 		printf("  %" PRIu64 " records were lost while it was written, as audit_drop records say\n", report->lost);
 	if (report->torn)
