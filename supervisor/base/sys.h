@@ -30,6 +30,11 @@
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
 #endif
 
+/* The rights that a rule on something other than a folder may carry: the kernel refuses the rest (EINVAL). */
+#define SYS_LANDLOCK_FILE_RIGHTS \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | \
+	 LANDLOCK_ACCESS_FS_IOCTL_DEV)
+
 /* struct landlock_ruleset_attr as of ABI 6; older kernels take a shorter size. */
 struct sys_landlock_ruleset {
 	uint64_t handled_access_fs;

@@ -33,6 +33,16 @@
 #ifndef SYS_open_tree_attr
 #define SYS_open_tree_attr 467			/* since 6.15 */
 #endif
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452			/* since 6.6 */
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463			/* since 6.13 */
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469			/* since 6.17 */
+#endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080		/* unshare and clone3 only: in clone(2) these bits are the exit signal */
 #endif
@@ -77,6 +87,10 @@ struct row {
 	{ .test = TEST_NONE_OF, .arg = (nr_arg), .mask = (bits), .nr_values = COUNT(__VA_ARGS__), .values = { __VA_ARGS__ } }
 
 #define NOTIFY(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, true, { __VA_ARGS__ } }
+/* In mode off nobody judges files, and so many records would say little. */
+#define CHANGES(call) { { SYS_##call, #call, CALL_PATH, 0, NULL }, false, { { 0 } } }
+#define ACTS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, false, { __VA_ARGS__ } }
+#define NOT_ZERO(nr_arg) NONE_OF(nr_arg, ALL_BITS, 0)
 #define REFUSE(call, number, sentence, ...) { { SYS_##call, #call, CALL_REFUSED, number, sentence }, false, { __VA_ARGS__ } }
 
 #define MOUNTS "Mounts of the agents' tree do not change."
@@ -96,6 +110,53 @@ static const struct row rows[] = {
 	NOTIFY(openat, CALL_OPEN, ANY_BIT(2, WRITE_OPEN)),
 	NOTIFY(creat, CALL_OPEN),
 	NOTIFY(openat2, CALL_OPEN),
+	CHANGES(truncate),
+	CHANGES(unlink),
+	CHANGES(unlinkat),
+	CHANGES(rmdir),
+	CHANGES(rename),
+	CHANGES(renameat),
+	CHANGES(renameat2),
+	CHANGES(link),
+	CHANGES(linkat),
+	CHANGES(symlink),
+	CHANGES(symlinkat),
+	CHANGES(mkdir),
+	CHANGES(mkdirat),
+	CHANGES(mknod),
+	CHANGES(mknodat),
+	CHANGES(chmod),
+	CHANGES(fchmodat),
+	CHANGES(fchmodat2),
+	CHANGES(chown),
+	CHANGES(lchown),
+	CHANGES(fchownat),
+	CHANGES(setxattr),
+	CHANGES(lsetxattr),
+	CHANGES(setxattrat),
+	CHANGES(removexattr),
+	CHANGES(lremovexattr),
+	CHANGES(removexattrat),
+	CHANGES(file_setattr),
+	CHANGES(utime),
+	CHANGES(utimes),
+	CHANGES(futimesat),
+	CHANGES(utimensat),
+	/* Signal 0 only asks whether somebody is there. A pid of 0 is the caller itself, for the rest of these. */
+	ACTS(kill, NOT_ZERO(1)),
+	ACTS(tkill, NOT_ZERO(1)),
+	ACTS(tgkill, NOT_ZERO(2)),
+	ACTS(rt_sigqueueinfo, NOT_ZERO(1)),
+	ACTS(rt_tgsigqueueinfo, NOT_ZERO(2)),
+	ACTS(pidfd_send_signal, NOT_ZERO(1)),
+	ACTS(prlimit64, NOT_ZERO(0)),
+	ACTS(sched_setaffinity, NOT_ZERO(0)),
+	ACTS(sched_setscheduler, NOT_ZERO(0)),
+	ACTS(sched_setparam, NOT_ZERO(0)),
+	ACTS(sched_setattr, NOT_ZERO(0)),
+	ACTS(fcntl, ONE_OF(1, ALL_BITS, F_SETOWN)),
+	ACTS(setpriority),
+	ACTS(ioprio_set),
 	NOTIFY(connect, CALL_CONNECT),
 
 	/* EBUSY is what the kernel says to a second listener; ours must be the only one, or the newest would answer our calls. */
@@ -168,6 +229,9 @@ static const struct row rows[] = {
 	/* Docker's values: Linux, UNAME26, PER_LINUX32, both, and the query. */
 	REFUSE(personality, EPERM, "This personality weakens the address space or changes the ABI.",
 	       NONE_OF(0, ALL_BITS, 0, 0x8, 0x20000, 0x20008, 0xffffffff)),
+	/* Their owner argument is in memory, where it could change after it was judged. */
+	REFUSE(ioctl, EPERM, "A signal owner set this way could be any process.", ONE_OF(1, ALL_BITS, FIOSETOWN, SIOCSPGRP)),
+	REFUSE(fcntl, EPERM, "A signal owner set this way could be any process.", ONE_OF(1, ALL_BITS, F_SETOWN_EX)),
 	REFUSE(ioctl, EPERM, "This terminal ioctl types into another program's input.", ONE_OF(1, ALL_BITS, TIOCSTI, TIOCLINUX)),
 
 	/* Sockets: TCP, UDP and ping over IP, UNIX, and the netlink that tools read interfaces, sockets and devices with. */

@@ -103,6 +103,8 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
 bool launch_descends(const struct enforcer *e, pid_t pid);
+/* 0 when there is no such process. */
+pid_t launch_parent_of(pid_t pid);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -134,7 +136,7 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
 
-/* ---- exec.c, files.c, sockets.c: one class of calls each ---- */
+/* ---- exec.c, files.c, paths.c, processes.c, sockets.c: one class of calls each ---- */
 
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
@@ -143,6 +145,8 @@ bool exec_event(struct enforcer *e, pid_t pid, int status);
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+void path_handle(struct enforcer *e, const struct call *call);
+void process_handle(struct enforcer *e, const struct call *call);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 void socket_forget(struct enforcer *e, const struct launch *l);
@@ -176,8 +180,8 @@ void status_service(struct enforcer *e, const char *json);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 
-/* "~" replaced by home; NULL-terminated, one allocation, free() it. */
-const char **plan_expand(const struct strings *paths, const char *home);
+/* The folders a launch of a user with this home may write; NULL-terminated, one allocation, free() it. */
+const char **plan_roots(const struct policy *policy, const char *home);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */

@@ -93,7 +93,7 @@ static int put_boundary(const struct enforcer *e, const struct launch_order *o, 
 
 static int build_spec(const struct enforcer *e, uint64_t id, const struct launch_order *o, struct buf *b)
 {
-	_cleanup_free_ const char **roots = plan_expand(&e->policy->paths.write, o->user->home);
+	_cleanup_free_ const char **roots = plan_roots(e->policy, o->user->home);
 	struct spec s = {
 		.magic = PROTO_MAGIC, .version = PROTO_VERSION, .launch_id = id, .uid = o->user->uid, .gid = o->user->gid,
 		.nr_groups = o->user->nr_groups, .umask = 022, .timeout_ms = o->timeout_ms, .rows = o->rows, .columns = o->columns,
@@ -103,6 +103,8 @@ static int build_spec(const struct enforcer *e, uint64_t id, const struct launch
 
 	if (!roots)
 		return -ENOMEM;
+	if (o->mode == MODE_READONLY) /* nothing is written, not even a temporary file */
+		roots[0] = NULL;
 	buf_append(b, &s, sizeof(s));
 	if (o->terminal || o->flags & REQUEST_TTY)
 		s.flags |= SPEC_TTY;
@@ -429,6 +431,11 @@ static pid_t parent_of(pid_t pid, int *ret_filters)
 	}
 	fclose(status);
 	return parent;
+}
+
+pid_t launch_parent_of(pid_t pid)
+{
+	return parent_of(pid, NULL);
 }
 
 static bool has_keeper(const struct enforcer *e, pid_t pid)

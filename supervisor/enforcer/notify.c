@@ -127,6 +127,11 @@ static void handle(struct enforcer *e, const struct call *call)
 	case CALL_OPEN:
 		call->launch->files++;
 		return file_handle(e, call);
+	case CALL_PATH:
+		call->launch->files++;
+		return path_handle(e, call);
+	case CALL_PROCESS:
+		return process_handle(e, call);
 	case CALL_CONNECT:
 		call->launch->sockets++;
 		return socket_handle(e, call);

@@ -198,7 +198,7 @@ static void opens_are_notified_by_their_flags_alone(void **state)
 static void calls_that_nobody_retries_or_that_only_read_pass(void **state)
 {
 	static const int plain[] = { SYS_read, SYS_write, SYS_close, SYS_fork, SYS_vfork, SYS_wait4, SYS_waitid, SYS_exit, SYS_exit_group, SYS_mmap,
-				     SYS_munmap, SYS_stat, SYS_newfstatat, SYS_statx, SYS_futex, SYS_poll, SYS_kill, SYS_sendto, SYS_sendmsg,
+				     SYS_munmap, SYS_stat, SYS_newfstatat, SYS_statx, SYS_futex, SYS_poll, SYS_sendto, SYS_sendmsg,
 				     SYS_recvmsg, SYS_bind, SYS_pidfd_open, SYS_landlock_restrict_self, SYS_memfd_create, SYS_adjtimex,
 				     SYS_clock_adjtime, SYS_name_to_handle_at, SYS_getdents64, SYS_readlink, SYS_access, SYS_rt_sigreturn };
 
@@ -207,6 +207,42 @@ static void calls_that_nobody_retries_or_that_only_read_pass(void **state)
 		ALLOWED(&safe, plain[i], ~0U, ~0U, ~0U);
 		ALLOWED(&off, plain[i], ~0U, ~0U, ~0U);
 	}
+}
+
+static void changes_of_names_are_notified(void **state)
+{
+	static const int changes[] = { SYS_truncate, SYS_unlink, SYS_unlinkat, SYS_rmdir, SYS_rename, SYS_renameat, SYS_renameat2, SYS_link,
+				       SYS_linkat, SYS_symlink, SYS_symlinkat, SYS_mkdir, SYS_mkdirat, SYS_mknod, SYS_mknodat, SYS_chmod,
+				       SYS_fchmodat, 452, SYS_chown, SYS_lchown, SYS_fchownat, SYS_setxattr, SYS_lsetxattr, 463,
+				       SYS_removexattr, SYS_lremovexattr, 466, 469, SYS_utime, SYS_utimes, SYS_futimesat, SYS_utimensat };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		NOTIFIED(&safe, changes[i], ~0U, ~0U, ~0U);
+		assert_int_equal(filter_rule(changes[i])->class, CALL_PATH);
+		ALLOWED(&off, changes[i], ~0U, ~0U, ~0U);
+	}
+}
+
+static void acts_on_other_processes_are_notified(void **state)
+{
+	static const struct { int nr; unsigned zero; } acts[] = {
+		{ SYS_kill, 1 }, { SYS_tkill, 1 }, { SYS_tgkill, 2 }, { SYS_rt_sigqueueinfo, 1 }, { SYS_rt_tgsigqueueinfo, 2 },
+		{ SYS_pidfd_send_signal, 1 }, { SYS_prlimit64, 0 }, { SYS_sched_setaffinity, 0 }, { SYS_sched_setscheduler, 0 },
+		{ SYS_sched_setparam, 0 }, { SYS_sched_setattr, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
+		uint32_t args[3] = { 7, 7, 7 };
+
+		NOTIFIED(&safe, acts[i].nr, 7, 7, 7);
+		assert_int_equal(filter_rule(acts[i].nr)->class, CALL_PROCESS);
+		args[acts[i].zero] = 0; /* asks, or means the caller */
+		ALLOWED(&safe, acts[i].nr, args[0], args[1], args[2]);
+	}
+	NOTIFIED(&safe, SYS_fcntl, 3, F_SETOWN, 1);
+	ALLOWED(&safe, SYS_fcntl, 3, F_SETFL, 1);
 }
 
 static void whole_calls_are_refused(void **state)
@@ -483,6 +519,8 @@ int main(void)
 		cmocka_unit_test(execs_are_notified_in_every_mode),
 		cmocka_unit_test(opens_are_notified_by_their_flags_alone),
 		cmocka_unit_test(calls_that_nobody_retries_or_that_only_read_pass),
+		cmocka_unit_test(changes_of_names_are_notified),
+		cmocka_unit_test(acts_on_other_processes_are_notified),
 		cmocka_unit_test(whole_calls_are_refused),
 		cmocka_unit_test(new_namespaces_are_refused_and_threads_are_not),
 		cmocka_unit_test(odd_sockets_are_refused_with_what_programs_expect),
