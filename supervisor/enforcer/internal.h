@@ -204,8 +204,7 @@ struct enforcer {
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
 	struct user_identity launch_user;
-	char *image_environment;	/* PID 1's environ, NUL-separated */
-	const char **image;		/* views, NULL-terminated */
+	const char *const *image;	/* PID 1's environ, which is ours */
 	char *added_text;
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;
