@@ -16,6 +16,7 @@ RESULTS=0 FAILED=0
 finish() {
 	local status=$?
 	trap - EXIT
+	[ "$FAILED" -eq 0 ] || show_container
 	[ "${#CONTAINERS[@]}" -eq 0 ] || docker rm -f "${CONTAINERS[@]}" >/dev/null 2>&1
 	rm -rf "$WORK"
 	printf '1..%d\n' "$RESULTS"
@@ -23,6 +24,12 @@ finish() {
 	exit "$status"
 }
 trap finish EXIT
+
+# After a failure: did the guarded container end by itself, and what did it say last?
+show_container() {
+	docker inspect -f '# guarded container: {{.State.Status}}, exit code {{.State.ExitCode}}, out of memory {{.State.OOMKilled}}; end of its log:' \
+		"$GUARDED" 2>/dev/null && docker logs --tail 15 "$GUARDED" 2>&1 | tr -cd '[:print:]\n' | sed 's/^/#   /'
+}
 
 ok() {
 	RESULTS=$((RESULTS + 1))
@@ -34,7 +41,7 @@ not_ok() {
 	RESULTS=$((RESULTS + 1)) FAILED=$((FAILED + 1))
 	printf 'not ok %d %s\n' "$RESULTS" "$1"
 	shift
-	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | sed 's/^/# /'
+	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | tr -cd '[:print:]\n' | sed 's/^/# /'
 }
 
 skip() {	# NAME REASON

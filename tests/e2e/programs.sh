@@ -90,4 +90,3 @@ scan='python3 -m http.server 18080 --bind 127.0.0.1 >/dev/null 2>&1 & server=$!
 for i in $(seq 50); do (exec 3<>/dev/tcp/127.0.0.1/18080) 2>/dev/null && break; sleep 0.1; done
 nmap -sT -n -Pn -p 18079-18081 127.0.0.1 | grep -vE "^Starting|^Nmap done|latency"; kill "$server"'
 same "nmap -sT of an agent's listener" bash -c "$scan"
-same "tmux: a session, its output" bash -c 'tmux -L t new-session -d -x 80 -y 24 "echo inside; sleep 2" 2>&1; sleep 0.5; tmux -L t capture-pane -p 2>&1 | head -n 1; tmux -L t kill-server 2>&1'
