@@ -134,6 +134,9 @@ static void adopt(struct enforcer *e, struct inheritance *in)
 		case KEPT_KEEPER:
 			launch_adopt(e, item->id, item->fd);
 			break;
+		case KEPT_GUARD:
+			(void)protected_adopt(e, item->fd);
+			break;
 		default:
 			close(item->fd);
 		}
@@ -220,6 +223,7 @@ static void take_record(struct enforcer *e, int64_t severity, char *text)
 
 static void seal(struct enforcer *e)
 {
+	repeats_flush(e);
 	record_text(e, "stop", AUDIT_INFO, "why", e->state_why);
 	e->exit_code = audit_close(e->audit, true) < 0 ? EXIT_AUDIT : 0;
 	e->audit = NULL;
@@ -364,7 +368,7 @@ static int prepare_process(struct enforcer *e)
 {
 	struct rlimit files = { 65536, 65536 };
 
-	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .exit_code = -1, .started_us = now_us() };
+	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .guard.fd = -1, .exit_code = -1, .started_us = now_us() };
 	/* Agents may be of our uid in some tiers, and root may be: nobody reads or traces us. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(e->init, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
@@ -380,6 +384,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 
 	if (r == 0)
 		r = sockets_start(e);
+	if (r == 0)
+		r = repeats_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);
@@ -414,6 +420,8 @@ int enforcer_main(void)
 	if (prepare_loop(e, &error) < 0)
 		return fail(e, EXIT_INTERNAL, &error);
 	adopt(e, &in);
+	if (protected_start(e, &error) < 0)
+		return fail(e, EXIT_LAYER, &error);
 	r = source_add(e, &e->init_source, e->init, EPOLLIN, init_ready);
 	if (r < 0)
 		return EXIT_INTERNAL;

@@ -151,6 +151,12 @@ void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 void socket_forget(struct enforcer *e, const struct launch *l);
 
+/* ---- protected.c: opens of masked names ---- */
+
+/* Marks the masks of the safe namespace, when there is one and nobody has yet. Returns 0 or -errno with ret_error. */
+int protected_start(struct enforcer *e, struct err *ret_error);
+int protected_adopt(struct enforcer *e, int fd);
+
 /* ---- records.c ---- */
 
 struct outcome {			/* how a call ended, for the record */
@@ -162,6 +168,8 @@ struct outcome {			/* how a call ended, for the record */
 };
 
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+/* An open of a masked name by pid. launch: NULL when it is in none. */
+void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision);
 void record_begin(struct enforcer *e, const struct launch *l);
 void record_end(struct enforcer *e, const struct launch *l, int status);
 /* "argv": redacted element by element, and no more of it than a record has room for. */
@@ -173,6 +181,16 @@ void record_layers(struct enforcer *e);
 /* The JSON object an agent sees. launch 0 when there is none yet. */
 void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *decision, struct buf *ret_json);
 
+/* The members that a sum of repeats carries: who, what, which rule. */
+void record_repeat_members(const struct call *call, const struct outcome *outcome, struct buf *ret_members);
+
+/* ---- repeats.c: the same refusal again ---- */
+
+int repeats_start(struct enforcer *e);
+/* True when this refusal is one more of a kind that was recorded in full within the last seconds: it is counted, and summed up later. */
+bool repeats_counted(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+void repeats_flush(struct enforcer *e);
+
 /* ---- status.c: control.sock ---- */
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
@@ -182,6 +200,8 @@ void status_service(struct enforcer *e, const char *json);
 
 /* The folders a launch of a user with this home may write; NULL-terminated, one allocation, free() it. */
 const char **plan_roots(const struct policy *policy, const char *home);
+/* The protected names of every home in passwd; NULL-terminated, free() it. */
+const char **plan_protected(const struct policy *policy);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -189,7 +209,7 @@ const struct layer *plan_missing_layer(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source init_source, signals, launch_socket, control_socket, connect_done;
+	struct source init_source, signals, launch_socket, control_socket, connect_done, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];
 	struct policy *policy;
@@ -220,6 +240,7 @@ struct enforcer {
 	struct exec_flights *flights;	/* exec.c's own */
 	struct connects *connects;	/* sockets.c's own */
 	struct request *requests;	/* requests.c's own */
+	struct repeats *repeats;	/* repeats.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */

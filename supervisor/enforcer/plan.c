@@ -73,8 +73,7 @@ static const char **fixed_masks(const struct policy *policy, bool off)
 	return list_finish(&l);
 }
 
-/* The protected names of every home in passwd. */
-static const char **home_masks(const struct policy *policy)
+const char **plan_protected(const struct policy *policy)
 {
 	const struct strings *names = &policy->paths.protected_names;
 	FILE *table = fopen("/etc/passwd", "re");
@@ -112,7 +111,7 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 		return e->mounts[off];
 	roots = plan_roots(e->policy, e->launch_user.home);
 	masks = fixed_masks(e->policy, off);
-	homes = home_masks(e->policy);
+	homes = plan_protected(e->policy);
 	if (!roots || !masks || !homes)
 		return err_set(ret_error, -ENOMEM, "out of memory");
 	plan.write_roots = roots;
