@@ -34,12 +34,15 @@ ca=$(host 'openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint -sha256
 matches "the CA is a file agents can read" 'BEGIN CERTIFICATE' "$(agent cat /etc/cordon/trust/ca.pem)"
 equal "its key is not" "" "$(agent sh -c 'cat /run/cordon-ca/* 2>/dev/null')"
 equal "the key is the proxy's user's only" "" "$(host 'find /run/cordon-ca -type f ! -user cordon-proxy -perm /077 2>/dev/null; find /run/cordon-ca -type f -name "*key*" -perm /077; find /run/cordon-ca -type f -name "mitmproxy-ca.pem" -perm /077')"
+earlier=$(host 'sed -n 3p /etc/cordon/trust/ca.pem')
 certificates=$(host 'grep -c "BEGIN CERTIFICATE" /etc/ssl/certs/ca-certificates.crt')
 docker restart -t 10 "$GUARDED" >/dev/null
 wait_until 60 healthy "$GUARDED" || bail "ready after a restart" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
 check "a restart makes another CA" [ "$ca" != "$(host 'openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint -sha256')" ]
 matches "which is trusted" 'hello from the target' "$(agent curl -sS https://target.test:8443/ 2>&1)"
-equal "and the earlier one is no longer in the system's bundle" 1 "$(host 'grep -c "^# BEGIN cordon" /etc/ssl/certs/ca-certificates.crt')"
+body='sed -n 3p /etc/cordon/trust/ca.pem'
+equal "which the system's bundle holds once" 1 "$(host "grep -cF -- \"\$($body)\" /etc/ssl/certs/ca-certificates.crt")"
+equal "and the earlier one no more" 0 "$(host "grep -cF -- '$earlier' /etc/ssl/certs/ca-certificates.crt")"
 equal "nor are there more certificates than before" "$certificates" "$(host 'grep -c "BEGIN CERTIFICATE" /etc/ssl/certs/ca-certificates.crt')"
 
 # The proxy dies: it is started again, and until then nothing goes around it.
