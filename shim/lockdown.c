@@ -9,6 +9,7 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #define CAP_BIT(cap) (1ULL << (cap))
 
@@ -79,26 +80,35 @@ int lockdown_scope_layer(void)
 	return r;
 }
 
+static int add_rule(int ruleset, const char *path, uint64_t access)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC), r;
+	struct stat st;
+
+	/* A root that is not there grants nothing; so does one that we, without DAC_OVERRIDE, cannot reach. */
+	if (fd < 0)
+		return errno == ENOENT || errno == EACCES || errno == ENOTDIR ? 0 : -1;
+	r = fstat(fd, &st);
+	/* The kernel refuses a folder's rights on a file. */
+	if (r == 0 && !S_ISDIR(st.st_mode))
+		access &= SYS_LANDLOCK_FILE_RIGHTS;
+	if (r == 0)
+		r = sys_landlock_add_path(ruleset, fd, access);
+	close(fd);
+	return r;
+}
+
 int lockdown_open_ruleset(const struct spec *spec, const char *blob)
 {
 	const struct spec_landlock *rules = (const void *)(blob + spec->landlock_offset);
-	struct sys_landlock_ruleset attr = { .handled_access_fs = spec->landlock_handled };
-	int ruleset = sys_landlock_create_ruleset(&attr, spec->landlock_bytes), path, r;
+	struct sys_landlock_ruleset attr = { .handled_access_fs = spec->landlock_handled, .handled_access_net = spec->landlock_handled_net };
+	int ruleset = sys_landlock_create_ruleset(&attr, spec->landlock_bytes);
 
-	if (ruleset < 0)
-		return -1;
-	for (uint32_t i = 0; i < spec->nr_landlock; i++) {
-		path = open(blob + rules[i].path_offset, O_PATH | O_CLOEXEC);
-		/* A root that is not there grants nothing; so does one that we, without DAC_OVERRIDE, cannot reach. */
-		if (path < 0 && (errno == ENOENT || errno == EACCES || errno == ENOTDIR))
+	for (uint32_t i = 0; ruleset >= 0 && i < spec->nr_landlock; i++) {
+		if (add_rule(ruleset, blob + rules[i].path_offset, rules[i].access) == 0)
 			continue;
-		r = path < 0 ? -1 : sys_landlock_add_path(ruleset, path, rules[i].access);
-		if (path >= 0)
-			close(path);
-		if (r < 0) {
-			close(ruleset);
-			return -1;
-		}
+		close(ruleset);
+		return -1;
 	}
 	return ruleset;
 }

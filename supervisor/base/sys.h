@@ -22,6 +22,9 @@
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
 #endif
+#ifndef LANDLOCK_ACCESS_NET_CONNECT_TCP
+#define LANDLOCK_ACCESS_NET_CONNECT_TCP (1ULL << 1)		/* ABI 4 */
+#endif
 #ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
 #define LANDLOCK_ACCESS_FS_IOCTL_DEV (1ULL << 15)		/* ABI 5 */
 #endif
@@ -29,6 +32,11 @@
 #define LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ULL << 0)		/* ABI 6 */
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
 #endif
+
+/* The rights that a rule on something other than a folder may carry: the kernel refuses the rest (EINVAL). */
+#define SYS_LANDLOCK_FILE_RIGHTS \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | \
+	 LANDLOCK_ACCESS_FS_IOCTL_DEV)
 
 /* struct landlock_ruleset_attr as of ABI 6; older kernels take a shorter size. */
 struct sys_landlock_ruleset {

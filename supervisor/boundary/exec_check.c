@@ -33,7 +33,7 @@ static ssize_t read_head(const struct resolved *file, char *ret_head)
 	char link[32];
 	ssize_t len;
 
-	if (!S_ISREG(file->stat.st_mode))
+	if (!S_ISREG(file->stat.st_mode) || !(file->stat.st_mode & 0111))
 		return -EACCES;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
 	fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -209,7 +209,8 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 		return -ENOENT;
 	if (S_ISLNK(c->file.stat.st_mode))
 		return -ELOOP;
-	if (!S_ISREG(c->file.stat.st_mode))
+	/* Also before its head is read: a masked name is not executable, and our own open of it would wait for ourselves. */
+	if (!S_ISREG(c->file.stat.st_mode) || !(c->file.stat.st_mode & 0111))
 		return -EACCES;
 	take_identity(&c->file.stat, &c->program);
 	/* An empty argv becomes one empty string (since 5.18). */

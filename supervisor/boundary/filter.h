@@ -18,7 +18,10 @@ enum call_class {
 	CALL_ALLOWED,		/* not notified */
 	CALL_EXEC,		/* execve, execveat */
 	CALL_OPEN,		/* open, openat, creat with write, create or truncate flags; openat2 always (its flags are in memory) */
+	CALL_PATH,		/* changes what a path names: unlink, rename, link, mkdir, mknod, chmod, chown, truncate, xattr, times */
+	CALL_PROCESS,		/* acts on another process: signals, limits, priorities */
 	CALL_CONNECT,
+	CALL_NOTED,		/* recorded, then continued: registers alone say all there is to say */
 	CALL_REFUSED,		/* notified, answered with error_number, recorded: registers alone decided */
 };
 

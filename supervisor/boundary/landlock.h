@@ -16,18 +16,16 @@ struct landlock_rule {
 };
 
 /*
- * The rights that exist for what is not a folder. The kernel refuses a rule on such a path with any other right (EINVAL), and only
- * whoever opens the path knows what it is: the applier masks with this.
- */
-#define LANDLOCK_FILE_RIGHTS \
-	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | \
-	 LANDLOCK_ACCESS_FS_IOCTL_DEV)
-
-/*
  * Everything this kernel's ABI can handle (base/sys.h has the constants), REFER among it from ABI 2 on (5.19): before that the kernel
  * refuses every rename between folders. 0 for an ABI below 1. abi from landlock_create_ruleset(VERSION).
  */
 uint64_t landlock_handled(int abi);
+
+/*
+ * TCP connects, of which no rule allows any: a launch's own are made by the enforcer on duplicates, so that the only one this hits is the
+ * one a raced descriptor or address put into a call that was continued. 0 for an ABI below 4 (6.7).
+ */
+uint64_t landlock_handled_net(int abi);
 
 /*
  * Fills at most rules_max. Returns the number of rules (0 in mode off, which has no layer), or -E2BIG. Mode readonly reads by the

@@ -11,7 +11,7 @@
 
 #define EXIT_USAGE 2
 
-static const char help[] =
+static const char validate_help[] =
 	"usage: cordon policy validate [DIR]\n"
 	"\n"
 	"Reads the policy folder DIR (default: $CORDON_POLICY, else " CORDON_POLICY_DIR ") and prints every file\n"
@@ -19,7 +19,7 @@ static const char help[] =
 	"\n"
 	"exit status: 0 the policy is good, 2 it is not, or bad usage\n";
 
-static int usage(const char *problem, const char *word)
+static int complain(const char *problem, const char *word)
 {
 	fprintf(stderr, "cordon: policy: %s%s%s (see cordon policy --help)\n", problem, *word ? ": " : "", word);
 	return EXIT_USAGE;
@@ -50,17 +50,17 @@ int cli_policy(int argc, char **argv)
 	const char *dir = getenv("CORDON_POLICY");
 
 	if (argc >= 2 && (strcmp(argv[argc - 1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		fputs(help, stdout);
+		fputs(validate_help, stdout);
 		return 0;
 	}
 	if (argc < 2)
-		return usage("expected the verb validate", "");
+		return complain("expected the verb validate", "");
 	if (strcmp(argv[1], "validate") != 0)
-		return usage("unknown verb", argv[1]);
+		return complain("unknown verb", argv[1]);
 	if (argc > 3)
-		return usage("too many arguments", argv[3]);
+		return complain("too many arguments", argv[3]);
 	if (argc == 3 && argv[2][0] == '-')
-		return usage("unknown option", argv[2]);
+		return complain("unknown option", argv[2]);
 	if (argc == 3)
 		dir = argv[2];
 	return validate(dir && *dir ? dir : CORDON_POLICY_DIR);

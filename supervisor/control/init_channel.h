@@ -39,6 +39,7 @@ enum kept_kind {
 	KEPT_AGENT_MOUNTS = 1,	/* id 0: safe modes, 1: off */
 	KEPT_ZYGOTE,		/* id: zygote id */
 	KEPT_KEEPER,		/* id: launch id */
+	KEPT_GUARD,		/* id 0: the fanotify descriptor of the masks */
 };
 
 struct init_message {

@@ -134,6 +134,9 @@ static void adopt(struct enforcer *e, struct inheritance *in)
 		case KEPT_KEEPER:
 			launch_adopt(e, item->id, item->fd);
 			break;
+		case KEPT_GUARD:
+			(void)protected_adopt(e, item->fd);
+			break;
 		default:
 			close(item->fd);
 		}
@@ -181,12 +184,13 @@ static void take_environment(struct enforcer *e, const char *text)
 	e->added = items;
 }
 
-static void take_state(struct enforcer *e, enum init_state state, const char *why)
+static void take_state(struct enforcer *e, enum init_state state, bool final, const char *why)
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
 
 	e->state = state;
+	e->state_final = final;
 	snprintf(e->state_why, sizeof(e->state_why), "%s", why);
 	json_text(&j, "state", init_state_name(state));
 	json_text(&j, "why", *why ? why : NULL);
@@ -220,6 +224,7 @@ static void take_record(struct enforcer *e, int64_t severity, char *text)
 
 static void seal(struct enforcer *e)
 {
+	repeats_flush(e);
 	record_text(e, "stop", AUDIT_INFO, "why", e->state_why);
 	e->exit_code = audit_close(e->audit, true) < 0 ? EXIT_AUDIT : 0;
 	e->audit = NULL;
@@ -246,7 +251,7 @@ static void init_ready(struct enforcer *e, struct source *source, uint32_t event
 		break;
 	case INIT_STATE:
 		if (m.number >= STATE_BOOT && m.number <= STATE_STOPPED)
-			take_state(e, (enum init_state)m.number, text);
+			take_state(e, (enum init_state)m.number, m.kind == 1, text);
 		break;
 	case INIT_SERVICE:
 		take_service(e, text);
@@ -381,7 +386,7 @@ static int prepare_process(struct enforcer *e)
 {
 	struct rlimit files = { 65536, 65536 };
 
-	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .exit_code = -1, .started_us = now_us() };
+	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .guard.fd = -1, .exit_code = -1, .started_us = now_us() };
 	/* Agents may be of our uid in some tiers, and root may be: nobody reads or traces us. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(e->init, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
@@ -397,6 +402,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 
 	if (r == 0)
 		r = sockets_start(e);
+	if (r == 0)
+		r = repeats_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);
@@ -434,6 +441,8 @@ int enforcer_main(void)
 	if (prepare_loop(e, &error) < 0)
 		return fail(e, EXIT_INTERNAL, &error);
 	adopt(e, &in);
+	if (protected_start(e, &error) < 0)
+		return fail(e, EXIT_LAYER, &error);
 	r = source_add(e, &e->init_source, e->init, EPOLLIN, init_ready);
 	if (r < 0)
 		return EXIT_INTERNAL;

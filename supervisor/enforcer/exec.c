@@ -146,6 +146,8 @@ static void pass(struct enforcer *e, struct flight *f, const struct decision *sh
 static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
 {
 	const struct exec_call *x = &f->exec;
+	char link[32], cwd[RESOLVE_PATH_MAX];
+	ssize_t len;
 	struct action action = {
 		.kind = ACTION_EXEC,
 		.argv = (const char *const *)x->argv_pointers,
@@ -154,6 +156,10 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 		.environment = (const char *const *)x->env_pointers,
 	};
 
+	snprintf(link, sizeof(link), "/proc/%d/cwd", f->tid);
+	len = readlink(link, cwd, sizeof(cwd) - 1);
+	cwd[len > 0 ? len : 0] = 0;
+	action.cwd = len > 0 ? cwd : NULL;
 	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
 }
 

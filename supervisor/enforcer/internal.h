@@ -103,6 +103,8 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
 bool launch_descends(const struct enforcer *e, pid_t pid);
+/* 0 when there is no such process. */
+pid_t launch_parent_of(pid_t pid);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -134,7 +136,7 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
 
-/* ---- exec.c, files.c, sockets.c: one class of calls each ---- */
+/* ---- exec.c, files.c, paths.c, processes.c, sockets.c: one class of calls each ---- */
 
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
@@ -143,9 +145,17 @@ bool exec_event(struct enforcer *e, pid_t pid, int status);
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+void path_handle(struct enforcer *e, const struct call *call);
+void process_handle(struct enforcer *e, const struct call *call);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 void socket_forget(struct enforcer *e, const struct launch *l);
+
+/* ---- protected.c: opens of masked names ---- */
+
+/* Marks the masks of the safe namespace, when there is one and nobody has yet. Returns 0 or -errno with ret_error. */
+int protected_start(struct enforcer *e, struct err *ret_error);
+int protected_adopt(struct enforcer *e, int fd);
 
 /* ---- records.c ---- */
 
@@ -158,6 +168,8 @@ struct outcome {			/* how a call ended, for the record */
 };
 
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+/* An open of a masked name by pid. launch: NULL when it is in none. */
+void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision);
 void record_begin(struct enforcer *e, const struct launch *l);
 void record_end(struct enforcer *e, const struct launch *l, int status);
 /* "argv": redacted element by element, and no more of it than a record has room for. */
@@ -169,6 +181,16 @@ void record_layers(struct enforcer *e);
 /* The JSON object an agent sees. launch 0 when there is none yet. */
 void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *decision, struct buf *ret_json);
 
+/* The members that a sum of repeats carries: who, what, which rule. */
+void record_repeat_members(const struct call *call, const struct outcome *outcome, struct buf *ret_members);
+
+/* ---- repeats.c: the same refusal again ---- */
+
+int repeats_start(struct enforcer *e);
+/* True when this refusal is one more of a kind that was recorded in full within the last seconds: it is counted, and summed up later. */
+bool repeats_counted(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+void repeats_flush(struct enforcer *e);
+
 /* ---- status.c: control.sock ---- */
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
@@ -176,8 +198,10 @@ void status_service(struct enforcer *e, const char *json);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 
-/* "~" replaced by home; NULL-terminated, one allocation, free() it. */
-const char **plan_expand(const struct strings *paths, const char *home);
+/* The folders a launch of a user with this home may write; NULL-terminated, one allocation, free() it. */
+const char **plan_roots(const struct policy *policy, const char *home);
+/* The protected names of every home in passwd; NULL-terminated, free() it. */
+const char **plan_protected(const struct policy *policy);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -185,7 +209,7 @@ const struct layer *plan_missing_layer(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source init_source, signals, launch_socket, control_socket, connect_done;
+	struct source init_source, signals, launch_socket, control_socket, connect_done, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];
 	struct policy *policy;
@@ -206,6 +230,7 @@ struct enforcer {
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;
 	enum init_state state;
+	bool state_final;		/* PID 1 tries no recovery from it */
 	char state_why[256];
 	unsigned restarts;
 	struct zygote *zygotes;
@@ -217,6 +242,7 @@ struct enforcer {
 	struct exec_flights *flights;	/* exec.c's own */
 	struct connects *connects;	/* sockets.c's own */
 	struct request *requests;	/* requests.c's own */
+	struct repeats *repeats;	/* repeats.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */

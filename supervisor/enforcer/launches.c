@@ -63,6 +63,7 @@ static int put_landlock(const struct enforcer *e, const struct judge_subject *su
 	s->nr_landlock = (uint32_t)nr;
 	s->landlock_offset = put(b, packed, (size_t)nr * sizeof(packed[0]));
 	s->landlock_handled = landlock_handled(e->landlock_abi);
+	s->landlock_handled_net = landlock_handled_net(e->landlock_abi);
 	s->landlock_bytes = (uint32_t)sys_landlock_ruleset_bytes(e->landlock_abi);
 	return 0;
 }
@@ -93,7 +94,7 @@ static int put_boundary(const struct enforcer *e, const struct launch_order *o, 
 
 static int build_spec(const struct enforcer *e, uint64_t id, const struct launch_order *o, struct buf *b)
 {
-	_cleanup_free_ const char **roots = plan_expand(&e->policy->paths.write, o->user->home);
+	_cleanup_free_ const char **roots = plan_roots(e->policy, o->user->home);
 	struct spec s = {
 		.magic = PROTO_MAGIC, .version = PROTO_VERSION, .launch_id = id, .uid = o->user->uid, .gid = o->user->gid,
 		.nr_groups = o->user->nr_groups, .umask = 022, .timeout_ms = o->timeout_ms, .rows = o->rows, .columns = o->columns,
@@ -103,6 +104,8 @@ static int build_spec(const struct enforcer *e, uint64_t id, const struct launch
 
 	if (!roots)
 		return -ENOMEM;
+	if (o->mode == MODE_READONLY) /* nothing is written, not even a temporary file */
+		roots[0] = NULL;
 	buf_append(b, &s, sizeof(s));
 	if (o->terminal || o->flags & REQUEST_TTY)
 		s.flags |= SPEC_TTY;
@@ -429,6 +432,11 @@ static pid_t parent_of(pid_t pid, int *ret_filters)
 	}
 	fclose(status);
 	return parent;
+}
+
+pid_t launch_parent_of(pid_t pid)
+{
+	return parent_of(pid, NULL);
 }
 
 static bool has_keeper(const struct enforcer *e, pid_t pid)

@@ -52,31 +52,28 @@ static void add_expanded(struct list *l, const char *path, const char *home)
 		list_add(l, home, path + 1);
 }
 
-const char **plan_expand(const struct strings *paths, const char *home)
+/*
+ * Paths that mean one place each. In mode off only what is Cordon's own; else also foreign sockets, what the operator blocked, and protected names
+ * that are not under a home. A mask is what holds a judged refusal inside a write root, where Landlock cannot.
+ */
+static const char **fixed_masks(const struct policy *policy, bool off)
 {
+	const struct paths *p = &policy->paths;
 	struct list l = { 0 };
 
-	for (size_t i = 0; i < paths->nr; i++)
-		add_expanded(&l, paths->items[i], home);
+	for (size_t i = 0; i < p->own.nr; i++)
+		list_add(&l, p->own.items[i], "");
+	for (size_t i = 0; !off && i < p->hidden.nr; i++)
+		add_expanded(&l, p->hidden.items[i], "/root");
+	for (size_t i = 0; !off && i < p->blocked_roots.nr; i++)
+		add_expanded(&l, p->blocked_roots.items[i], "/root");
+	for (size_t i = 0; !off && i < p->protected_names.nr; i++)
+		if (p->protected_names.items[i][0] != '~')
+			list_add(&l, p->protected_names.items[i], "");
 	return list_finish(&l);
 }
 
-/* Paths that mean one place each: Cordon's own folders and sockets, and protected names that are not under a home. */
-static const char **fixed_masks(const struct policy *policy)
-{
-	const struct strings *names = &policy->paths.protected_names;
-	struct list l = { 0 };
-
-	for (size_t i = 0; i < policy->paths.hidden.nr; i++)
-		add_expanded(&l, policy->paths.hidden.items[i], "/root");
-	for (size_t i = 0; i < names->nr; i++)
-		if (names->items[i][0] != '~')
-			list_add(&l, names->items[i], "");
-	return list_finish(&l);
-}
-
-/* The protected names of every home in passwd. */
-static const char **home_masks(const struct policy *policy)
+const char **plan_protected(const struct policy *policy)
 {
 	const struct strings *names = &policy->paths.protected_names;
 	FILE *table = fopen("/etc/passwd", "re");
@@ -92,15 +89,15 @@ static const char **home_masks(const struct policy *policy)
 	return list_finish(&l);
 }
 
-static const char **write_roots(const struct enforcer *e)
+const char **plan_roots(const struct policy *policy, const char *home)
 {
-	const struct paths *p = &e->policy->paths;
+	const struct paths *p = &policy->paths;
 	struct list l = { 0 };
 
 	for (size_t i = 0; i < p->write.nr; i++)
-		add_expanded(&l, p->write.items[i], e->launch_user.home);
+		add_expanded(&l, p->write.items[i], home);
 	for (size_t i = 0; i < p->allowed_roots.nr; i++)
-		add_expanded(&l, p->allowed_roots.items[i], e->launch_user.home);
+		add_expanded(&l, p->allowed_roots.items[i], home);
 	return list_finish(&l);
 }
 
@@ -112,14 +109,14 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 
 	if (e->mounts[off] >= 0)
 		return e->mounts[off];
-	roots = write_roots(e);
-	masks = fixed_masks(e->policy);
-	homes = home_masks(e->policy);
+	roots = plan_roots(e->policy, e->launch_user.home);
+	masks = fixed_masks(e->policy, off);
+	homes = plan_protected(e->policy);
 	if (!roots || !masks || !homes)
 		return err_set(ret_error, -ENOMEM, "out of memory");
 	plan.write_roots = roots;
 	plan.masks = masks;
-	plan.homes = homes;
+	plan.homes = off ? NULL : homes;
 	r = mounts_build(&plan, &e->mounts[off], ret_error);
 	if (r < 0) {
 		e->mounts[off] = -1;

@@ -163,9 +163,8 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 }
 
 /* full: what a denial is worth; an allowed call gets the parts that cost one look each. */
-static void put_process(struct json_out *j, const struct call *call, bool full)
+static void put_process(struct json_out *j, const struct launch *l, pid_t pid, bool full)
 {
-	pid_t pid = (pid_t)call->request->pid;
 	struct process_facts facts;
 
 	json_object_begin(j, "proc");
@@ -176,12 +175,13 @@ static void put_process(struct json_out *j, const struct call *call, bool full)
 	} else {
 		json_text(j, "err", "exited");
 	}
-	json_uint(j, "uid", call->launch->spec->uid);
+	if (l)
+		json_uint(j, "uid", l->spec->uid);
 	put_executable(j, pid);
 	if (full) {
 		put_command_line(j, pid);
 		put_link(j, "cwd", pid, "cwd");
-		put_ancestors(j, pid, call->launch->keeper_pid);
+		put_ancestors(j, pid, l ? l->keeper_pid : 0);
 	}
 	json_object_end(j);
 }
@@ -218,13 +218,15 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	struct json_out j = { .buf = &members };
 	const bool refused = strcmp(o->verb, "allow") != 0;
 
+	if (refused && repeats_counted(e, call, o))
+		return;
 	json_text(&j, "decision", o->verb);
 	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
 	json_text(&j, "mode", mode_name(call->launch->subject.mode));
 	put_decision(&j, o->decision);
 	put_call(&j, call, o->what);
 	json_text(&j, "certainty", o->certainty);
-	put_process(&j, call, refused);
+	put_process(&j, call->launch, (pid_t)call->request->pid, refused);
 	put_launch(&j, call->launch);
 	json_uint(&j, "lat_us", now_us() - call->received_us);
 	if (o->shadow) {
@@ -234,6 +236,41 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 		json_object_end(&j);
 	}
 	audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
+}
+
+void record_repeat_members(const struct call *call, const struct outcome *o, struct buf *ret_members)
+{
+	struct json_out j = { .buf = ret_members };
+
+	json_text(&j, "decision", o->verb);
+	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
+	json_text(&j, "mode", mode_name(call->launch->subject.mode));
+	put_decision(&j, o->decision);
+	put_call(&j, call, o->what);
+	json_text(&j, "certainty", o->certainty);
+	put_launch(&j, call->launch);
+}
+
+void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	json_text(&j, "decision", "deny");
+	json_text(&j, "errno", "EPERM");
+	put_decision(&j, decision);
+	json_object_begin(&j, "sys");
+	json_text(&j, "name", "open");
+	json_object_begin(&j, "path");
+	json_bytes(&j, "resolved", bytes_of(path));
+	json_bool(&j, "writes", false);
+	json_object_end(&j);
+	json_object_end(&j);
+	json_text(&j, "certainty", "verified");
+	put_process(&j, launch, pid, true);
+	if (launch)
+		put_launch(&j, launch);
+	audit_record(e->audit, "syscall", AUDIT_MED, true, &members);
 }
 
 void record_begin(struct enforcer *e, const struct launch *l)

@@ -90,7 +90,8 @@ static struct zygote *zygote_start(struct enforcer *e, uint64_t id, bool off, st
 	int mounts = plan_mounts(e, off, ret_error), pair[2];
 	struct zygote *z = NULL;
 
-	if (mounts < 0)
+	/* A safe zygote in an off container makes the first masks: they are guarded from then on. */
+	if (mounts < 0 || protected_start(e, ret_error) < 0)
 		return NULL;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || !(z = calloc(1, sizeof(*z)))) {
 		err_set(ret_error, -ENOMEM, "cannot start a zygote: %s", strerror(errno));

@@ -51,6 +51,8 @@ static bool embedded(const struct in6_addr *address, struct in6_addr *ret_mapped
 	uint8_t v4[4];
 	unsigned i, b;
 
+	if (IN6_IS_ADDR_LOOPBACK(address) || IN6_IS_ADDR_UNSPECIFIED(address))
+		return false;
 	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		struct in6_addr prefix;
 
@@ -207,9 +209,9 @@ static bool unix_path(const struct action *action, char ret_path[static PATH_MAX
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
 	size_t len = action->address_bytes > offset ? action->address_bytes - offset : 0;
 
-	*ret_abstract = false;
+	*ret_abstract = action->path && action->path[0] == '@';
 	if (action->path)
-		return path_normalize(NULL, action->path, ret_path, PATH_MAX) == 0;
+		return *ret_abstract || path_normalize(NULL, action->path, ret_path, PATH_MAX) == 0;
 	if (len >= sizeof(name))
 		len = sizeof(name) - 1;
 	memcpy(name, (const char *)action->address + offset, len);

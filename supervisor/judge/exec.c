@@ -249,7 +249,7 @@ static void judge_words(const struct judging *j, const char *const *argv)
 {
 	unsigned effects;
 
-	if (!argv || !argv[0] || !*path_base(argv[0])) {
+	if (!argv || !argv[0] || (!j->action->program && !*path_base(argv[0]))) {
 		answer_no_program(j);
 		return;
 	}

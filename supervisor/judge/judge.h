@@ -55,7 +55,7 @@ struct action {
 	const char *path;
 	bool unresolved;
 	const char *cwd;		/* absolute; for unresolved paths, and for ACTION_EXEC: what relative arguments start from */
-	/* ACTION_CONNECT. AF_UNIX: path is the canonical path of the socket it resolves to, where somebody could resolve it. */
+	/* ACTION_CONNECT. AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */
 	const struct sockaddr *address;
 	socklen_t address_bytes;
 	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */

@@ -103,7 +103,7 @@ static int apply_rule(int ruleset, const struct landlock_rule *rule)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
-		access &= LANDLOCK_FILE_RIGHTS;
+		access &= SYS_LANDLOCK_FILE_RIGHTS;
 	return sys_landlock_add_path(ruleset, fd, access) < 0 ? -errno : 0;
 }
 

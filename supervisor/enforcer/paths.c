@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that change what a path names: unlink, rename, link, mkdir, mknod, chmod, chown, truncate, xattr, times, in every form.
+ *
+ * Judged by every path they take, recorded when refused, then continued. CONTINUE is safe here: the agents' tree is read-only outside the write roots,
+ * which also holds chmod, chown, xattr and times, that Landlock does not know; the launch's Landlock roots hold the rest; masks hold what is
+ * protected inside a write root. A raced argument reaches nothing that a judged one could not.
+ */
+#include "supervisor/enforcer/internal.h"
+
+#include "supervisor/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452	/* since 6.6 */
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463	/* since 6.13 */
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469	/* since 6.17 */
+#endif
+
+#define NONE (-1)
+
+/* How a flags argument changes whether the last symlink is followed. */
+enum follow { FOLLOW, NO_FOLLOW, FOLLOW_UNLESS_FLAG, FOLLOW_IF_FLAG };
+
+struct path_argument {
+	int dirfd, path;		/* which arguments; dirfd NONE: AT_FDCWD; path NONE: there is no such path */
+	enum follow follow;
+};
+
+static const struct path_call {
+	int nr;
+	int flags;			/* which argument, or NONE */
+	struct path_argument paths[2];
+} path_calls[] = {
+	{ SYS_truncate, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_unlink, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_unlinkat, NONE, { { 0, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_rmdir, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_rename, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, 1, NO_FOLLOW } } },
+	{ SYS_renameat, NONE, { { 0, 1, NO_FOLLOW }, { 2, 3, NO_FOLLOW } } },
+	{ SYS_renameat2, NONE, { { 0, 1, NO_FOLLOW }, { 2, 3, NO_FOLLOW } } },
+	{ SYS_link, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, 1, NO_FOLLOW } } },
+	{ SYS_linkat, 4, { { 0, 1, FOLLOW_IF_FLAG }, { 2, 3, NO_FOLLOW } } },
+	{ SYS_symlink, NONE, { { NONE, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_symlinkat, NONE, { { 1, 2, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mkdir, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mkdirat, NONE, { { 0, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mknod, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mknodat, NONE, { { 0, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_chmod, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_fchmodat, NONE, { { 0, 1, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_fchmodat2, 3, { { 0, 1, FOLLOW_UNLESS_FLAG }, { NONE, NONE, FOLLOW } } },
+	{ SYS_chown, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_lchown, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_fchownat, 4, { { 0, 1, FOLLOW_UNLESS_FLAG }, { NONE, NONE, FOLLOW } } },
+	{ SYS_setxattr, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_lsetxattr, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_setxattrat, 2, { { 0, 1, FOLLOW_UNLESS_FLAG }, { NONE, NONE, FOLLOW } } },
+	{ SYS_removexattr, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_lremovexattr, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_removexattrat, 2, { { 0, 1, FOLLOW_UNLESS_FLAG }, { NONE, NONE, FOLLOW } } },
+	{ SYS_file_setattr, 4, { { 0, 1, FOLLOW_UNLESS_FLAG }, { NONE, NONE, FOLLOW } } },
+	{ SYS_utime, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_utimes, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_futimesat, NONE, { { 0, 1, FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_utimensat, 3, { { 0, 1, FOLLOW_UNLESS_FLAG }, { NONE, NONE, FOLLOW } } },
+};
+
+static const struct path_call *find_call(int nr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(path_calls); i++)
+		if (path_calls[i].nr == nr)
+			return &path_calls[i];
+	return NULL;
+}
+
+static bool follows(enum follow follow, uint32_t flags)
+{
+	switch (follow) {
+	case FOLLOW:
+		return true;
+	case FOLLOW_UNLESS_FLAG:
+		return !(flags & AT_SYMLINK_NOFOLLOW);
+	case FOLLOW_IF_FLAG:
+		return flags & AT_SYMLINK_FOLLOW;
+	case NO_FOLLOW:
+	default:
+		return false;
+	}
+}
+
+struct named {				/* one path of the call, copied and resolved */
+	struct buf asked;
+	struct resolved object;
+};
+
+/* A NULL path of utimensat and futimesat, and an empty one with AT_EMPTY_PATH, mean the descriptor itself. */
+static int read_path(struct enforcer *e, const struct seccomp_data *data, const struct path_argument *a, uint32_t flags, struct named *n)
+{
+	uint64_t address = data->args[a->path];
+	bool may_be_null = data->nr == SYS_utimensat || data->nr == SYS_futimesat;
+	int r;
+
+	buf_reset(&n->asked);
+	if (!address && may_be_null) {
+		buf_append(&n->asked, "", 1);
+		return 0;
+	}
+	r = target_read_string(&e->target, address, PATH_MAX, &n->asked);
+	if (r == 0 && n->asked.len <= 1 && !(flags & AT_EMPTY_PATH))
+		return -ENOENT;
+	return r;
+}
+
+static int resolve_path(struct enforcer *e, const struct call *call, const struct path_call *c, int which, struct named *n)
+{
+	const struct path_argument *a = &c->paths[which];
+	const struct seccomp_data *data = &call->request->data;
+	uint32_t flags = c->flags == NONE ? 0 : (uint32_t)data->args[c->flags];
+	int dirfd = a->dirfd == NONE ? AT_FDCWD : (int)data->args[a->dirfd], r;
+
+	r = read_path(e, data, a, flags, n);
+	if (r < 0)
+		return r;
+	/* The descriptor alone, with no path: AT_FDCWD would be the working folder, which these calls take too. */
+	return resolve((pid_t)call->request->pid, dirfd, n->asked.data, follows(a->follow, flags), &n->object);
+}
+
+static void describe(const struct named *n, struct buf *ret_what)
+{
+	struct json_out j = { .buf = ret_what };
+
+	json_object_begin(&j, "path");
+	json_bytes(&j, "path", bytes_of(n->asked.data));
+	json_bytes(&j, "resolved", bytes_of(n->object.path));
+	json_bool(&j, "writes", true);
+	json_object_end(&j);
+}
+
+/* Returns true when it was refused, and answered. */
+static bool refused(struct enforcer *e, const struct call *call, const struct named *n)
+{
+	struct action action = { .kind = ACTION_WRITE, .path = n->object.path };
+	struct decision decision, shadow = { 0 };
+	_cleanup_buf_ struct buf what = { 0 };
+
+	if (n->object.nameless)
+		return false;
+	notify_judge(e, call->launch, &action, &decision, &shadow);
+	if (decision.verdict == VERDICT_ALLOW)
+		return false;
+	describe(n, &what);
+	notify_deny(e, call, &decision, EACCES, &what);
+	return true;
+}
+
+void path_handle(struct enforcer *e, const struct call *call)
+{
+	static struct named names[2];	/* large, their memory is kept, and this is the one thread */
+	const struct path_call *c = find_call(call->request->data.nr);
+	bool done = false;
+	int r = c ? 0 : -ENOSYS;
+
+	target_init(&e->target, (pid_t)call->request->pid);
+	for (int i = 0; i < 2; i++)
+		names[i].object.fd = -1;
+	for (int i = 0; i < 2 && r == 0; i++)
+		if (c->paths[i].path != NONE)
+			r = resolve_path(e, call, c, i, &names[i]);
+	if (!listener_waits(&call->launch->listener, call->request->id))
+		r = -EINTR;
+	for (int i = 0; i < 2 && r == 0 && !done; i++)
+		done = c->paths[i].path != NONE && refused(e, call, &names[i]);
+	for (int i = 0; i < 2; i++)
+		resolved_close(&names[i].object);
+	if (done)
+		return;
+	if (r < 0) /* what the kernel would say of such a path */
+		notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
+	else
+		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that act on another process: signals in every form, limits, priorities, CPU sets.
+ *
+ * Inside the agent's own launches they are ordinary; beyond, and towards what is Cordon's, they are refused and recorded. CONTINUE is safe here: the
+ * verdict used register values alone, and a pid that is reused meanwhile, or a descriptor that is swapped, meets the Landlock signal scope of the
+ * zygote and another uid.
+ */
+#include "supervisor/enforcer/internal.h"
+
+#include "supervisor/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ioprio.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum target_kind { TARGET_KILL, TARGET_PROCESS, TARGET_PIDFD, TARGET_PRIORITY, TARGET_IO_PRIORITY };
+
+static const struct process_call {
+	int nr;
+	enum target_kind kind;
+	int arg;			/* which one names the process */
+} process_calls[] = {
+	{ SYS_kill, TARGET_KILL, 0 },
+	{ SYS_tkill, TARGET_PROCESS, 0 },
+	{ SYS_tgkill, TARGET_PROCESS, 0 },
+	{ SYS_rt_sigqueueinfo, TARGET_PROCESS, 0 },
+	{ SYS_rt_tgsigqueueinfo, TARGET_PROCESS, 0 },
+	{ SYS_pidfd_send_signal, TARGET_PIDFD, 0 },
+	{ SYS_fcntl, TARGET_KILL, 2 },	/* F_SETOWN: whom a descriptor's signals go to */
+	{ SYS_prlimit64, TARGET_PROCESS, 0 },
+	{ SYS_sched_setaffinity, TARGET_PROCESS, 0 },
+	{ SYS_sched_setscheduler, TARGET_PROCESS, 0 },
+	{ SYS_sched_setparam, TARGET_PROCESS, 0 },
+	{ SYS_sched_setattr, TARGET_PROCESS, 0 },
+	{ SYS_setpriority, TARGET_PRIORITY, 1 },
+	{ SYS_ioprio_set, TARGET_IO_PRIORITY, 1 },
+};
+
+enum reach { REACH_OWN, REACH_NOBODY, REACH_FOREIGN, REACH_CORDON, REACH_ALL };
+
+/* Nearly every signal a program sends goes to a thread of its own. */
+static bool is_own_thread(pid_t caller, pid_t target)
+{
+	char path[48];
+	struct stat st;
+
+	if (caller == target)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", target, caller);
+	return stat(path, &st) == 0;
+}
+
+static enum reach reach_of_process(const struct enforcer *e, const struct launch *l, pid_t pid)
+{
+	pid_t at = pid;
+
+	if (pid == getpid() || pid == 1)
+		return REACH_CORDON;
+	for (int hops = 0; at > 1 && hops < 4096; hops++) {
+		for (const struct launch *other = e->launches; other; other = other->next)
+			if (other->keeper_pid == at)
+				return at == pid ? REACH_CORDON : other->zygote == l->zygote ? REACH_OWN : REACH_FOREIGN;
+		for (const struct zygote *z = e->zygotes; z; z = z->next)
+			if (z->pid == at)
+				return REACH_CORDON;
+		at = launch_parent_of(at);
+		if (at == 0 && hops == 0)
+			return REACH_NOBODY;
+	}
+	return REACH_FOREIGN;
+}
+
+/* A process group lives in one session, and a launch's sessions are its own: one member tells for all. */
+static enum reach reach_of_group(const struct enforcer *e, const struct launch *l, pid_t group)
+{
+	return reach_of_process(e, l, group);
+}
+
+static enum reach reach_of_pidfd(const struct enforcer *e, const struct call *call, int fd)
+{
+	_cleanup_buf_ struct buf text = { 0 };
+	char path[64];
+	const char *line;
+
+	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%d", call->request->pid, fd);
+	if (io_read_file(AT_FDCWD, path, 4096, &text) < 0)
+		return REACH_NOBODY; /* no such descriptor: the kernel says so */
+	line = strstr(text.data, "\nPid:\t");
+	return line ? reach_of_process(e, call->launch, atoi(line + 6)) : REACH_NOBODY;
+}
+
+static enum reach reach_of_number(const struct enforcer *e, const struct call *call, pid_t pid)
+{
+	if (pid == 0 || is_own_thread((pid_t)call->request->pid, pid))
+		return REACH_OWN;
+	return reach_of_process(e, call->launch, pid);
+}
+
+static enum reach find_reach(const struct enforcer *e, const struct call *call, const struct process_call *c)
+{
+	int value = (int)call->request->data.args[c->arg], which = (int)call->request->data.args[0];
+
+	switch (c->kind) {
+	case TARGET_KILL:
+		if (value == -1)
+			return REACH_ALL;
+		if (value < 0)
+			return reach_of_group(e, call->launch, -value);
+		return reach_of_number(e, call, value);
+	case TARGET_PROCESS:
+		return reach_of_number(e, call, value);
+	case TARGET_PIDFD:
+		return reach_of_pidfd(e, call, value);
+	case TARGET_PRIORITY:
+		return which == PRIO_PROCESS || which == PRIO_PGRP ? reach_of_number(e, call, value) : REACH_ALL;
+	case TARGET_IO_PRIORITY:
+		return which == IOPRIO_WHO_PROCESS || which == IOPRIO_WHO_PGRP ? reach_of_number(e, call, value) : REACH_ALL;
+	default:
+		return REACH_FOREIGN;
+	}
+}
+
+static void describe(const struct call *call, const struct process_call *c, struct buf *ret_what)
+{
+	struct json_out j = { .buf = ret_what };
+
+	json_object_begin(&j, "sig");
+	json_int(&j, c->kind == TARGET_PIDFD ? "pidfd" : "target", (int)call->request->data.args[c->arg]);
+	if (c->kind == TARGET_KILL || c->kind == TARGET_PIDFD)
+		json_int(&j, "signo", (int)call->request->data.args[1]);
+	json_object_end(&j);
+}
+
+void process_handle(struct enforcer *e, const struct call *call)
+{
+	static const struct process_call unknown = { -1, TARGET_KILL, 0 };
+	const struct process_call *c = &unknown;
+	struct decision decision = { .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = { "", 0 },
+				     .hint = "act on processes of your own launches only" };
+	_cleanup_buf_ struct buf what = { 0 };
+	const char *reason;
+
+	for (size_t i = 0; i < ARRAY_SIZE(process_calls); i++)
+		if (process_calls[i].nr == call->request->data.nr)
+			c = &process_calls[i];
+	switch (find_reach(e, call, c)) {
+	case REACH_OWN:
+	case REACH_NOBODY: /* the kernel's ESRCH or EBADF */
+		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+	case REACH_ALL:
+		reason = "every process at once is more than this launch's own";
+		break;
+	case REACH_CORDON:
+		reason = "the process is part of Cordon";
+		break;
+	case REACH_FOREIGN:
+	default:
+		decision.tag = "policy_block";
+		reason = "the process does not belong to this agent's launches";
+	}
+	snprintf(decision.reason, sizeof(decision.reason), "%s", reason);
+	describe(call, c, &what);
+	notify_deny(e, call, &decision, EPERM, &what);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attempts to open protected names: refused by the mask's guard, recorded with who tried. */
+#include "supervisor/enforcer/internal.h"
+
+#include "supervisor/base/cleanup.h"
+#include "supervisor/boundary/guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define EVENTS_A_ROUND 32
+
+static struct launch *launch_of(const struct enforcer *e, pid_t pid)
+{
+	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
+		for (struct launch *l = e->launches; l; l = l->next)
+			if (l->keeper_pid == pid)
+				return l;
+		pid = launch_parent_of(pid);
+	}
+	return NULL;
+}
+
+static void guard_ready(struct enforcer *e, struct source *source, uint32_t events)
+{
+	struct guard_event waiting[EVENTS_A_ROUND];
+	int nr = guard_receive(source->fd, waiting, EVENTS_A_ROUND);
+
+	(void)events;
+	for (int i = 0; i < nr; i++) {
+		struct decision decision = { .verdict = VERDICT_DENY, .tag = "protected_path", .rule = "path.protected", .origin = { "paths.json", 0 },
+					     .hint = "work with files of the project; secrets are not readable here" };
+		struct launch *l = launch_of(e, waiting[i].pid);
+		char path[RESOLVE_PATH_MAX] = "?";
+
+		resolve_name(waiting[i].fd, path, sizeof(path));
+		snprintf(decision.reason, sizeof(decision.reason), "the path is protected in every mode");
+		e->denials++;
+		record_protected(e, l, waiting[i].pid, path, &decision);
+		if (l) {
+			l->denials++;
+			launch_notice(e, l, &decision);
+		}
+		guard_refuse(source->fd, &waiting[i]);
+	}
+}
+
+int protected_adopt(struct enforcer *e, int fd)
+{
+	return source_add(e, &e->guard, fd, EPOLLIN, guard_ready);
+}
+
+int protected_start(struct enforcer *e, struct err *ret_error)
+{
+	_cleanup_free_ const char **homes = plan_protected(e->policy);
+	int fd;
+
+	if (e->guard.fd >= 0 || e->mounts[0] < 0)
+		return 0;
+	if (!homes)
+		return err_set(ret_error, -ENOMEM, "out of memory");
+	fd = guard_open(e->mounts[0], homes, ret_error);
+	if (fd < 0)
+		return fd;
+	pid1_tell(e, ENFORCER_KEEP, KEPT_GUARD, 0, 0, NULL, fd);
+	return protected_adopt(e, fd);
+}

@@ -1,0 +1,889 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The judge over the shipped policy: tables of questions and answers, the mode lattice, what a launch's environment becomes. */
+#include "supervisor/judge/judge.h"
+
+#include "supervisor/base/cleanup.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct policy *policy;
+
+static const char *const roots[] = { "/workspace", "/tmp", "/home/agent", NULL };
+static const char *const launch_environment[] = { "PATH=/usr/bin:/bin", "PYTHONPATH=/opt/image", "HOME=/home/agent", NULL };
+
+static struct judge_subject subject_in(enum mode mode)
+{
+	return (struct judge_subject){ .mode = mode, .home = "/home/agent", .write_roots = roots, .launch_environment = launch_environment };
+}
+
+static int set_up(void **state)
+{
+	char path[512], line[1024];
+	struct err e;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s", __FILE__);
+	*strrchr(path, '/') = '\0';
+	strcat(path, "/../../policies");
+	if (policy_load(path, &policy, &e) == 0)
+		return 0;
+	err_format(&e, line, sizeof(line));
+	print_error("%s\n", line);
+	return -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	policy_free(policy);
+	return 0;
+}
+
+static char verdict_letter(enum verdict verdict)
+{
+	return verdict == VERDICT_ALLOW ? 'a' : verdict == VERDICT_REVIEW ? 'r' : 'd';
+}
+
+/* Every answer, whatever it is, has to be complete and printable. */
+static void check_form(const struct decision *d)
+{
+	const char *c;
+
+	assert_non_null(d->rule);
+	assert_non_null(d->origin.file);
+	assert_int_equal(d->verdict == VERDICT_DENY, d->tag != NULL);
+	assert_true(d->reason[0]);
+	for (c = d->reason; *c; c++)
+		assert_true(*c >= 0x20 && *c < 0x7f);
+}
+
+static struct decision ask(enum mode mode, const struct action *action)
+{
+	struct judge_subject subject = subject_in(mode);
+	struct decision d;
+
+	memset(&d, 0xa5, sizeof(d));
+	judge(policy, &subject, action, &d);
+	check_form(&d);
+	return d;
+}
+
+/* ---- exec ---- */
+
+struct exec_case {
+	const char *program, *argv[6];
+	const char *expected;		/* a letter for guarded, observe, readonly */
+};
+
+static const struct exec_case exec_cases[] = {
+	/* plain readers; the program's own name decides, whatever argv[0] says */
+	{ "/usr/bin/cat", { "cat", "README.md" }, "aaa" },
+	{ "/usr/bin/cat", { "/usr/bin/cat", "/etc/passwd" }, "aad" },
+	{ "/usr/bin/cat", { "cat", "../x" }, "aad" },
+	{ "/usr/bin/cat", { "cat", "config/.env" }, "aad" },
+	{ "/usr/bin/cat", { "cat", "-n", "src/main.c" }, "aaa" },
+	{ "/usr/bin/grep", { "grep", "-f/etc/shadow", "x" }, "aad" },
+	{ "/usr/bin/grep", { "grep", "--file=/etc/shadow", "x" }, "aad" },
+	{ "/usr/bin/ls", { "ls" }, "aaa" },
+	{ "/usr/bin/ps", { "ps", "aux" }, "aad" },
+	{ "/usr/bin/rm", { "cat", "x" }, "ddd" },
+	{ "/usr/bin/cat", { "rm", "x" }, "ddd" },
+	{ "/usr/bin/id", { "" }, "aad" },
+	/* options */
+	{ "/usr/bin/sort", { "sort", "x" }, "aaa" },
+	{ "/usr/bin/sort", { "sort", "-uoout", "x" }, "rrd" },
+	{ "/usr/bin/sort", { "sort", "x", "-o", "y" }, "rrd" },
+	{ "/usr/bin/sort", { "sort", "--", "-o" }, "aaa" },
+	{ "/usr/bin/sort", { "sort", "--compress-prog=sh", "x" }, "rrd" },
+	{ "/usr/bin/rg", { "rg", "-n", "-A3", "x" }, "aaa" },
+	{ "/usr/bin/rg", { "rg", "--pre", "sh", "x" }, "rrd" },
+	{ "/usr/bin/rg", { "rg", "-uz", "x" }, "rrd" },
+	{ "/usr/bin/curl", { "curl", "http://x" }, "rrd" },
+	{ "/usr/bin/curl", { "curl", "-X", "GET", "http://x" }, "rrd" },
+	{ "/usr/bin/curl", { "curl", "-XDELETE", "http://x" }, "rdd" },
+	{ "/usr/bin/curl", { "curl", "http://x", "--request=PUT" }, "rdd" },
+	{ "/usr/bin/curl", { "curl", "-sd@f", "http://x" }, "rdd" },
+	{ "/usr/bin/curl", { "curl", "--upload-f", "a", "http://x" }, "rdd" },
+	{ "/usr/bin/wget", { "wget", "--meth=POST", "http://x" }, "rdd" },
+	/* destruction, permissions, power, devices */
+	{ "/usr/bin/rm", { "rm", "-rf", "/" }, "ddd" },
+	{ "/usr/bin/shred", { "shred", "x" }, "ddd" },
+	{ "/usr/sbin/mkfs.ext4", { "mkfs.ext4", "x" }, "ddd" },
+	{ "/usr/bin/chmod", { "chmod", "777", "x" }, "ddd" },
+	{ "/usr/bin/systemctl", { "poweroff" }, "ddd" },
+	{ "/usr/bin/dd", { "dd", "if=a", "of=b" }, "rrd" },
+	/* what runs something else: seen again at its own exec, except where nothing is seen */
+	{ "/usr/bin/bash", { "bash", "-c", "rm -rf /" }, "aad" },
+	{ "/usr/bin/dash", { "sh", "-lc", "ls" }, "aad" },
+	{ "/usr/bin/bash", { "-bash" }, "aad" },
+	{ "/usr/bin/env", { "env", "rm", "x" }, "aad" },
+	{ "/usr/bin/sudo", { "sudo", "ls" }, "ddd" },
+	{ "/usr/bin/timeout", { "timeout", "5", "ls" }, "ddd" },
+	{ "/usr/bin/xargs", { "xargs", "ls" }, "ddd" },
+	{ "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", { "ld.so", "/bin/rm" }, "ddd" },
+	{ "/usr/bin/busybox", { "busybox", "ls" }, "ddd" },
+	{ "/usr/bin/busybox", { "/bin/ls", "x" }, "aaa" },
+	{ "/usr/bin/busybox", { "rm", "x" }, "ddd" },
+	{ "/usr/bin/busybox", { "sh" }, "aad" },
+	{ "/usr/bin/busybox", { "mystery" }, "rrd" },
+	/* code, unknown programs, and names that agents chose themselves */
+	{ "/usr/bin/python3.11", { "python3", "x.py" }, "rrd" },
+	{ "/usr/bin/mystery", { "mystery" }, "rrd" },
+	{ "/workspace/ls", { "ls" }, "rrd" },
+	{ "/home/agent/bin/cat", { "cat" }, "rrd" },
+	{ "/tmp/rm", { "rm" }, "ddd" },
+	{ "/usr/bin/ls", { "mystery" }, "aaa" },
+	/* Cordon's own and hidden */
+	{ "/run/cordon/x", { "x" }, "ddd" },
+	/* check: no program is known */
+	{ NULL, { "ls", "-la", "/workspace" }, "aaa" },
+	{ NULL, { "/usr/bin/rm", "x" }, "ddd" },
+	{ NULL, { "./ls" }, "rrd" },
+	{ NULL, { "/workspace/../usr/bin/ls", "x" }, "aaa" },
+	{ NULL, { "env", "rm", "x" }, "ddd" },
+	{ NULL, { "bash", "x.sh" }, "rrd" },
+	{ NULL, { "" , "x" }, "ddd" },
+	{ NULL, { "dir/" , "x" }, "ddd" },
+	{ NULL, { NULL }, "ddd" },
+	{ "/usr/bin/ls", { NULL }, "ddd" },
+};
+
+static void programs_are_judged_by_what_they_do(void **state)
+{
+	size_t i, m;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(exec_cases); i++)
+		for (m = MODE_OFF; m < MODE_COUNT; m++) {
+			const struct exec_case *c = &exec_cases[i];
+			const struct action action = { .kind = ACTION_EXEC, .program = c->program, .argv = c->argv, .cwd = "/workspace/src" };
+			const struct decision d = ask((enum mode)m, &action);
+			const char expected = m > MODE_OFF ? c->expected[m - 1] : c->program && strncmp(c->program, "/run/cordon", 11) == 0 ? 'd' : 'a';
+
+			if (verdict_letter(d.verdict) != expected)
+				fail_msg("%s %s (%s %s): expected %c, got %s: %s", mode_name((enum mode)m), c->program ? c->program : "-",
+					 c->argv[0] ? c->argv[0] : "", c->argv[0] && c->argv[1] ? c->argv[1] : "", expected, d.rule, d.reason);
+		}
+}
+
+static void scripts_are_their_interpreter_and_themselves(void **state)
+{
+	static const struct { const char *program, *interpreter, *expected; } cases[] = {
+		{ "/usr/bin/egrep", "/usr/bin/dash", "aad" },
+		{ "/workspace/run.sh", "/usr/bin/dash", "rrd" },
+		{ "/workspace/cat", "/usr/bin/dash", "rrd" },
+		{ "/usr/bin/mystery", "/usr/bin/python3.11", "rrd" },
+		{ "/workspace/x", "/usr/bin/rm", "ddd" },
+		{ "/usr/bin/egrep", "/workspace/sh", "rrd" },
+	};
+	static const char *const argv[] = { "x", NULL };
+	size_t i, m;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		for (m = MODE_GUARDED; m < MODE_COUNT; m++) {
+			const struct action action = { .kind = ACTION_EXEC, .program = cases[i].program, .interpreter = cases[i].interpreter,
+						       .argv = argv, .cwd = "/workspace" };
+			const struct decision d = ask((enum mode)m, &action);
+
+			if (verdict_letter(d.verdict) != cases[i].expected[m - 1])
+				fail_msg("%s by %s: %s %s", cases[i].program, cases[i].interpreter, d.rule, d.reason);
+		}
+}
+
+static void followed_wrappers_are_judged_where_they_exec(void **state)
+{
+	const char *const argv[] = { "timeout", "5", "ls", NULL }, *const ld[] = { "ld.so", "ls", NULL };
+	struct action action = { .kind = ACTION_EXEC, .program = "/usr/bin/timeout", .argv = argv, .cwd = "/workspace" };
+
+	(void)state;
+	policy->wrappers_follow = true;
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_ALLOW);
+	assert_int_equal(ask(MODE_READONLY, &action).verdict, VERDICT_DENY);
+	action.program = "/usr/bin/sudo";
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_DENY);
+	action.program = "/usr/lib/ld-linux.so.2";
+	action.argv = ld;
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_DENY);
+	action.program = NULL;
+	action.argv = argv;
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_DENY);
+	policy->wrappers_follow = false;
+}
+
+static void command_texts_need_no_shell_or_are_refused(void **state)
+{
+	static const struct { const char *text; char expected; const char *tag; } cases[] = {
+		{ "ls -la /workspace", 'a', NULL }, { " \tls\t-l ", 'a', NULL }, { "rm -rf x", 'd', "policy_block" }, { "head -n5 a,b:c@d+e=f%g", 'a', NULL },
+		{ "", 'd', "invalid_request" }, { "   ", 'd', "invalid_request" },
+		{ "ls;rm x", 'd', "incomplete_evidence" }, { "ls\nrm x", 'd', "incomplete_evidence" }, { "ls\rrm", 'd', "incomplete_evidence" },
+		{ "ls | wc", 'd', "incomplete_evidence" }, { "ls & wc", 'd', "incomplete_evidence" }, { "ls > x", 'd', "incomplete_evidence" },
+		{ "ls < x", 'd', "incomplete_evidence" }, { "ls $HOME", 'd', "incomplete_evidence" }, { "ls `id`", 'd', "incomplete_evidence" },
+		{ "ls \"a\"", 'd', "incomplete_evidence" }, { "ls 'a'", 'd', "incomplete_evidence" }, { "l\\s", 'd', "incomplete_evidence" },
+		{ "ls *", 'd', "incomplete_evidence" }, { "ls ?", 'd', "incomplete_evidence" }, { "ls [a]", 'd', "incomplete_evidence" },
+		{ "ls {a,b}", 'd', "incomplete_evidence" }, { "ls ~", 'd', "incomplete_evidence" }, { "ls # x", 'd', "incomplete_evidence" },
+		{ "! ls", 'd', "incomplete_evidence" }, { "(ls)", 'd', "incomplete_evidence" }, { "ls ^x", 'd', "incomplete_evidence" },
+		{ "A=1 ls", 'd', "incomplete_evidence" }, { "A+=1", 'd', "incomplete_evidence" }, { "%1", 'd', "incomplete_evidence" },
+		{ "time ls", 'd', "incomplete_evidence" }, { "while ls", 'd', "incomplete_evidence" },
+		{ "ls\xc2\xa0x", 'd', "incomplete_evidence" }, { "ls\x01", 'd', "incomplete_evidence" }, { "ls\vx", 'd', "incomplete_evidence" },
+	};
+	char many[2 * 300 + 1], long_text[20000];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *const argv[] = { cases[i].text, NULL };
+		const struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = "/workspace" };
+		const struct decision d = ask(MODE_GUARDED, &action);
+
+		if (verdict_letter(d.verdict) != cases[i].expected || (d.tag && strcmp(d.tag, cases[i].tag) != 0))
+			fail_msg("'%s': %s %s", cases[i].text, d.tag ? d.tag : "-", d.reason);
+	}
+	for (i = 0; i < 300; i++)
+		memcpy(many + 2 * i, "l ", 3);
+	memset(long_text, 'l', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = '\0';
+	for (i = 0; i < 2; i++) {
+		const char *const argv[] = { i ? many : long_text, NULL };
+		const struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = "/workspace" };
+
+		assert_string_equal(ask(MODE_GUARDED, &action).tag, "incomplete_evidence");
+	}
+}
+
+static void an_exec_brings_no_code_loading_names_of_its_own(void **state)
+{
+	static const struct { const char *entry; char expected; } cases[] = {
+		{ "PATH=/workspace/bin", 'a' }, { "HOME=/tmp", 'a' }, { "GIT_DIR=/workspace/.git", 'a' }, { "MAKEFLAGS=j", 'a' }, { "FOO=bar", 'a' },
+		{ "PYTHONPATH=/opt/image", 'a' }, { "PYTHONPATH=/workspace", 'd' }, { "PYTHONPATH=/opt/imag", 'd' }, { "PYTHONPATH", 'd' },
+		{ "LD_PRELOAD=x.so", 'd' }, { "LD_PRELOAD=", 'd' }, { "BASH_ENV=x", 'd' }, { "BASH_FUNC_ls%%=() { rm x; }", 'd' },
+		{ "GIT_SSH_COMMAND=x", 'd' }, { "NODE_OPTIONS=-r x", 'd' }, { "AGENT_BROWSER_SESSION=x", 'd' }, { "RIPGREP_CONFIG_PATH=x", 'd' },
+	};
+	const char *const argv[] = { "ls", NULL };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *const environment[] = { "PATH=/usr/bin:/bin", cases[i].entry, NULL };
+		const struct action action = { .kind = ACTION_EXEC, .program = "/usr/bin/ls", .argv = argv, .environment = environment };
+		const struct decision d = ask(MODE_GUARDED, &action);
+
+		if (verdict_letter(d.verdict) != cases[i].expected)
+			fail_msg("%s: %s", cases[i].entry, d.reason);
+		if (d.verdict == VERDICT_DENY)
+			assert_string_equal(d.tag, "environment");
+		assert_int_equal(ask(MODE_OFF, &action).verdict, VERDICT_ALLOW);
+	}
+}
+
+/* ---- paths ---- */
+
+static void paths_are_judged_in_their_order(void **state)
+{
+	static const struct { enum action_kind kind; bool unresolved; const char *path, *expected, *tag; } cases[] = {
+		/* kernel: writes */
+		{ ACTION_WRITE, false, "/workspace/x", "aad", NULL }, { ACTION_WRITE, false, "/tmp/x", "aad", NULL },
+		{ ACTION_WRITE, false, "/home/agent/x", "aad", NULL }, { ACTION_WRITE, false, "/etc/passwd", "ddd", "outside_root" },
+		{ ACTION_WRITE, false, "/workspaces/x", "ddd", "outside_root" }, { ACTION_WRITE, false, "/home/agent/.ssh/authorized_keys", "ddd", "protected_path" },
+		{ ACTION_WRITE, false, "/home/agent/.ssh", "ddd", "protected_path" }, { ACTION_WRITE, false, "/home/other/.aws/x", "ddd", "protected_path" },
+		{ ACTION_WRITE, false, "/root/.ssh/x", "ddd", "protected_path" }, { ACTION_WRITE, false, "/home/agent/.sshx", "aad", NULL },
+		{ ACTION_WRITE, false, "/run/cordon/launch.sock", "ddd", "protected_path" }, { ACTION_WRITE, false, "/run/docker.sock", "ddd", "protected_path" },
+		{ ACTION_WRITE, false, "/etc/cordon/policies/policy.json", "ddd", "protected_path" },
+		{ ACTION_WRITE, false, "/dev/null", "aad", NULL }, { ACTION_WRITE, false, "/dev/pts/3", "aad", NULL }, { ACTION_WRITE, false, "/dev/sda1", "ddd", "policy_block" },
+		{ ACTION_WRITE, false, "/dev/mem", "ddd", "policy_block" }, { ACTION_WRITE, false, "/dev/mapper/x", "ddd", "policy_block" },
+		{ ACTION_WRITE, false, "/proc/sys/kernel/core_pattern", "ddd", "outside_root" },
+		{ ACTION_WRITE, false, "relative", "ddd", "invalid_path" }, { ACTION_WRITE, false, "", "ddd", "invalid_path" }, { ACTION_WRITE, false, NULL, "ddd", "invalid_path" },
+		/* kernel: reads */
+		{ ACTION_READ, false, "/etc/passwd", "aaa", NULL }, { ACTION_READ, false, "/usr/lib/python3/token.py", "aaa", NULL }, { ACTION_READ, false, "/srv/x", "aad", NULL },
+		{ ACTION_READ, false, "/home/agent/.ssh/id_rsa", "ddd", "protected_path" }, { ACTION_READ, false, "/var/lib/cordon/audit/x", "ddd", "protected_path" },
+		{ ACTION_READ, false, "/workspace/.env", "aad", NULL }, { ACTION_READ, false, "/workspace/a", "aaa", NULL },
+		/* tools' own names */
+		{ ACTION_WRITE, true, "notes/today.md", "aad", NULL }, { ACTION_WRITE, true, "/workspace/x", "aad", NULL }, { ACTION_WRITE, true, "/tmp/x", "ddd", "outside_root" },
+		{ ACTION_WRITE, true, "../x", "ddd", "outside_root" }, { ACTION_WRITE, true, "a/../../x", "ddd", "outside_root" }, { ACTION_WRITE, true, "a/../x", "ddd", "outside_root" },
+		{ ACTION_WRITE, true, "~/x", "ddd", "outside_root" }, { ACTION_WRITE, true, "$HOME/x", "ddd", "outside_root" }, { ACTION_WRITE, true, "/etc/evil", "ddd", "protected_path" },
+		{ ACTION_WRITE, true, "~/.ssh/x", "ddd", "protected_path" }, { ACTION_WRITE, true, ".env", "aad", NULL },
+		{ ACTION_READ, true, "README.md", "aaa", NULL }, { ACTION_READ, true, "/tmp/notes.txt", "aad", NULL }, { ACTION_READ, true, "/etc/passwd", "ddd", "protected_path" },
+		{ ACTION_READ, true, "/tmp/../etc/passwd", "ddd", "protected_path" }, { ACTION_READ, true, "~/.ssh/id_rsa", "ddd", "protected_path" },
+		{ ACTION_READ, true, "~/notes", "ddd", "outside_root" }, { ACTION_READ, true, "$HOME/.ssh/id_rsa", "ddd", NULL }, { ACTION_READ, true, ".env.local", "ddd", "protected_path" },
+		{ ACTION_READ, true, "../outside.txt", "aad", NULL }, { ACTION_READ, true, "a//./b", "aaa", NULL },
+	};
+	size_t i, m;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		for (m = MODE_GUARDED; m < MODE_COUNT; m++) {
+			const struct action action = { .kind = cases[i].kind, .unresolved = cases[i].unresolved, .path = cases[i].path, .cwd = "/workspace" };
+			const struct decision d = ask((enum mode)m, &action);
+
+			if (verdict_letter(d.verdict) != cases[i].expected[m - 1] ||
+			    (m == MODE_GUARDED && cases[i].tag && strcmp(d.tag, cases[i].tag) != 0))
+				fail_msg("%s %s%s %s: %s %s", mode_name((enum mode)m), cases[i].unresolved ? "typed " : "",
+					 cases[i].kind == ACTION_READ ? "read" : "write", cases[i].path, d.tag ? d.tag : "-", d.reason);
+		}
+}
+
+static void off_refuses_only_cordons_own(void **state)
+{
+	static const struct { enum action_kind kind; const char *path; char expected; } cases[] = {
+		{ ACTION_WRITE, "/etc/passwd", 'a' }, { ACTION_WRITE, "/run/docker.sock", 'a' }, { ACTION_READ, "/root/.ssh/id_rsa", 'a' },
+		{ ACTION_READ, "/run/cordon/launch.sock", 'd' }, { ACTION_WRITE, "/var/lib/cordon/audit/audit-000001.jsonl", 'd' },
+		{ ACTION_WRITE, "/etc/cordon/policies/policy.json", 'd' }, { ACTION_READ, "/etc/cordon/trust/ca.pem", 'a' },
+	};
+	const struct action call = { .kind = ACTION_CALL, .call = "mount" }, typed = { .kind = ACTION_STDIN, .typed = "y", .typed_bytes = 1 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct action action = { .kind = cases[i].kind, .path = cases[i].path };
+
+		assert_int_equal(verdict_letter(ask(MODE_OFF, &action).verdict), cases[i].expected);
+	}
+	assert_int_equal(ask(MODE_OFF, &call).verdict, VERDICT_ALLOW);
+	assert_int_equal(ask(MODE_GUARDED, &call).verdict, VERDICT_DENY);
+	assert_int_equal(ask(MODE_OFF, &typed).verdict, VERDICT_ALLOW);
+}
+
+static void roots_are_a_second_axis(void **state)
+{
+	struct action action = { .kind = ACTION_READ, .unresolved = true, .path = "/srv/data", .cwd = "/workspace" };
+	const char *blocked[] = { "/workspace/private", NULL };
+	const enum root_style before = policy->paths.roots;
+
+	(void)state;
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_ALLOW);
+	policy->paths.roots = ROOTS_STRICT;
+	assert_string_equal(ask(MODE_GUARDED, &action).tag, "outside_root");
+	action.path = "/workspace/x";
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_ALLOW);
+	policy->paths.roots = before;
+
+	policy->paths.blocked_roots = (struct strings){ .items = blocked, .nr = 1 };
+	action.path = "/workspace/private/x";
+	assert_string_equal(ask(MODE_GUARDED, &action).tag, "blocked_root");
+	action = (struct action){ .kind = ACTION_WRITE, .path = "/workspace/private/x" };
+	assert_string_equal(ask(MODE_GUARDED, &action).tag, "blocked_root");
+	policy->paths.blocked_roots.nr = 0;
+
+	/* the switch is guarded's only */
+	policy->paths.confine_writes = false;
+	action.path = "/srv/x";
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_ALLOW);
+	assert_int_equal(ask(MODE_OBSERVE, &action).verdict, VERDICT_DENY);
+	action.path = "/home/agent/.ssh/x";
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_DENY);
+	policy->paths.confine_writes = true;
+}
+
+/* ---- network ---- */
+
+static struct decision connect_to(enum mode mode, const char *address, uint16_t port, bool agent_listens, const struct scope *scope)
+{
+	struct judge_subject subject = subject_in(mode);
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct action action = { .kind = ACTION_CONNECT, .socket_type = SOCK_STREAM, .agent_listens = agent_listens };
+	struct decision d;
+
+	if (inet_pton(AF_INET, address, &in.sin_addr) == 1) {
+		action.address = (const struct sockaddr *)&in;
+		action.address_bytes = sizeof(in);
+	} else {
+		assert_int_equal(inet_pton(AF_INET6, address, &in6.sin6_addr), 1);
+		action.address = (const struct sockaddr *)&in6;
+		action.address_bytes = sizeof(in6);
+	}
+	subject.scope = scope;
+	judge(policy, &subject, &action, &d);
+	check_form(&d);
+	return d;
+}
+
+static void addresses_are_judged_in_every_spelling(void **state)
+{
+	static const struct { const char *address; uint16_t port; const char *expected, *rule; } cases[] = {
+		{ "1.1.1.1", 443, "aad", "network.public" }, { "2606:4700:4700::1111", 443, "aad", "network.public" }, { "::ffff:1.1.1.1", 80, "aad", "network.public" },
+		{ "127.0.0.1", 48080, "aad", "network.port" }, { "::ffff:127.0.0.1", 48080, "aad", "network.port" }, { "127.0.0.2", 48080, "ddd", "network.loopback" },
+		{ "127.0.0.1", 80, "ddd", "network.loopback" }, { "::1", 48080, "ddd", "network.loopback_ipv6" }, { "0.0.0.0", 48080, "ddd", "network.this_host" },
+		{ "::", 80, "ddd", "network.unspecified" }, { "1.1.1.1", 48080, "aad", "network.public" },
+		{ "10.1.2.3", 80, "ddd", "network.private_10" }, { "172.16.0.1", 80, "ddd", "network.private_172" }, { "172.31.255.255", 80, "ddd", "network.private_172" },
+		{ "172.32.0.1", 80, "aad", "network.public" }, { "192.168.1.1", 80, "ddd", "network.private_192" }, { "100.64.0.1", 80, "ddd", "network.shared" },
+		{ "100.63.255.255", 80, "aad", "network.public" }, { "169.254.1.1", 80, "ddd", "network.link_local" }, { "198.18.0.1", 80, "ddd", "network.benchmark" },
+		{ "198.51.100.7", 80, "ddd", "network.documentation_2" }, { "203.0.113.7", 80, "ddd", "network.documentation_3" }, { "224.0.0.1", 80, "ddd", "network.multicast" },
+		{ "255.255.255.255", 80, "ddd", "network.reserved" }, { "192.88.99.1", 80, "ddd", "network.relay" },
+		{ "fe80::1", 80, "ddd", "network.link_local_ipv6" }, { "febf::1", 80, "ddd", "network.link_local_ipv6" }, { "fd00::1", 80, "ddd", "network.unique_local" },
+		{ "ff02::1", 80, "ddd", "network.multicast_ipv6" }, { "2001:db8::1", 80, "ddd", "network.documentation_ipv6" },
+		{ "::ffff:10.0.0.1", 80, "ddd", "network.private_10" }, { "::10.0.0.1", 80, "ddd", "network.private_10" },
+		{ "64:ff9b::1.2.3.4", 80, "ddd", "network.translated" }, { "64:ff9b::10.0.0.1", 80, "ddd", "network.private_10" },
+		{ "2002:7f00:1::", 80, "ddd", "network.loopback" }, { "2002:101:101::", 80, "ddd", "network.6to4" },
+		{ "2001:0:1:2:3:4:80ff:fffe", 80, "ddd", "network.loopback" }, { "2001::1", 80, "ddd", NULL },
+		/* metadata, also inside others */
+		{ "169.254.169.254", 80, "ddd", "network.metadata" }, { "::ffff:169.254.169.254", 80, "ddd", "network.metadata" },
+		{ "64:ff9b::169.254.169.254", 80, "ddd", "network.metadata" }, { "2002:a9fe:a9fe::1", 80, "ddd", "network.metadata" },
+		{ "fd00:ec2::254", 80, "ddd", "network.metadata_ipv6" }, { "2001:0:1:2:3:4:5601:5601", 80, "ddd", "network.metadata" },
+	};
+	size_t i, m;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		for (m = MODE_OFF; m < MODE_COUNT; m++) {
+			const struct decision d = connect_to((enum mode)m, cases[i].address, cases[i].port, false, NULL);
+			const char expected = m == MODE_OFF ? 'a' : cases[i].expected[m - 1];
+
+			if (verdict_letter(d.verdict) != expected || (m == MODE_GUARDED && cases[i].rule && strcmp(d.rule, cases[i].rule) != 0))
+				fail_msg("%s %s %u: %s %s", mode_name((enum mode)m), cases[i].address, cases[i].port, d.rule, d.reason);
+		}
+}
+
+static void listeners_of_agents_are_reached_on_loopback_only(void **state)
+{
+	(void)state;
+	assert_int_equal(connect_to(MODE_GUARDED, "127.0.0.1", 8000, true, NULL).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "127.1.2.3", 8000, true, NULL).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "::1", 8000, true, NULL).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "0.0.0.0", 8000, true, NULL).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "10.0.0.1", 8000, true, NULL).verdict, VERDICT_DENY);
+	assert_int_equal(connect_to(MODE_GUARDED, "169.254.169.254", 80, true, NULL).verdict, VERDICT_DENY);
+	assert_int_equal(connect_to(MODE_GUARDED, "64:ff9b::127.0.0.1", 80, true, NULL).verdict, VERDICT_DENY);
+	assert_int_equal(connect_to(MODE_READONLY, "127.0.0.1", 8000, true, NULL).verdict, VERDICT_DENY);
+}
+
+static void a_declared_scope_is_all_there_is(void **state)
+{
+	struct scope scope;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(scope_parse(" target.test, 10.1.0.0/16,192.0.2.7:8443, [2001:db8::1]:443, fd00::/8, 169.254.169.254 ", &scope, &e), 0);
+	assert_int_equal(scope.nr, 6);
+	assert_string_equal(scope.entries[0].name, "target.test");
+	assert_int_equal(connect_to(MODE_GUARDED, "10.1.2.3", 80, false, &scope).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "::ffff:10.1.2.3", 80, false, &scope).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "10.2.0.1", 80, false, &scope).verdict, VERDICT_DENY);
+	assert_int_equal(connect_to(MODE_GUARDED, "192.0.2.7", 8443, false, &scope).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "192.0.2.7", 80, false, &scope).verdict, VERDICT_DENY);
+	assert_int_equal(connect_to(MODE_GUARDED, "2001:db8::1", 443, false, &scope).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "fd12::1", 1, false, &scope).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "1.1.1.1", 80, false, &scope).verdict, VERDICT_DENY);
+	assert_int_equal(connect_to(MODE_GUARDED, "127.0.0.1", 48080, false, &scope).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_to(MODE_GUARDED, "169.254.169.254", 80, false, &scope).verdict, VERDICT_DENY);
+	assert_int_equal(connect_to(MODE_READONLY, "10.1.2.3", 80, false, &scope).verdict, VERDICT_DENY);
+	scope_free(&scope);
+	assert_int_equal(scope_parse("", &scope, &e), 0);
+	assert_int_equal(scope.nr, 0);
+	assert_int_equal(connect_to(MODE_GUARDED, "1.1.1.1", 80, false, &scope).verdict, VERDICT_ALLOW);
+	scope_free(&scope);
+}
+
+static void a_scope_that_cannot_be_read_is_an_error(void **state)
+{
+	static const char *const bad[] = { "300.1.1.1", "10.0.0.0/33", "10.0.0.0/-1", "a b", "a:0", "a:65536", "a:x", "[::1", "[a]:1", "a/8", "::1/129", "x,,y/", "http://a", "a:+1" };
+	struct scope scope;
+	struct err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		e = (struct err){ 0 };
+		if (scope_parse(bad[i], &scope, &e) != -EINVAL)
+			fail_msg("%s was taken for a scope", bad[i]);
+		assert_non_null(strstr(e.text, "scope"));
+	}
+}
+
+static struct decision connect_raw(enum mode mode, const void *address, socklen_t bytes, const char *path, const char *cwd)
+{
+	const struct action action = { .kind = ACTION_CONNECT, .address = address, .address_bytes = bytes, .path = path, .cwd = cwd };
+
+	return ask(mode, &action);
+}
+
+static void other_families_and_malformed_addresses(void **state)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX, .sun_path = "/run/docker.sock" };
+	struct sockaddr_in in = { .sin_family = AF_UNSPEC };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	const struct sockaddr packet = { .sa_family = AF_PACKET }, netlink = { .sa_family = AF_NETLINK };
+
+	(void)state;
+	assert_string_equal(connect_raw(MODE_GUARDED, NULL, 0, NULL, NULL).tag, "invalid_request");
+	assert_string_equal(connect_raw(MODE_GUARDED, &in, 1, NULL, NULL).tag, "invalid_request");
+	assert_int_equal(connect_raw(MODE_GUARDED, &in, 2, NULL, NULL).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_raw(MODE_GUARDED, &in, sizeof(in), NULL, NULL).verdict, VERDICT_ALLOW);
+	/* what UDP's sendto() takes for an IPv4 address */
+	in.sin_addr.s_addr = htonl(0x0a000001);
+	assert_string_equal(connect_raw(MODE_GUARDED, &in, sizeof(in), NULL, NULL).rule, "network.private_10");
+	in.sin_family = AF_INET;
+	assert_string_equal(connect_raw(MODE_GUARDED, &in, 15, NULL, NULL).tag, "invalid_request");
+	in6.sin6_addr = (struct in6_addr)IN6ADDR_LOOPBACK_INIT;
+	assert_string_equal(connect_raw(MODE_GUARDED, &in6, 24, NULL, NULL).tag, "network_guard");
+	assert_string_equal(connect_raw(MODE_GUARDED, &in6, 23, NULL, NULL).tag, "invalid_request");
+	assert_string_equal(connect_raw(MODE_GUARDED, &packet, sizeof(packet), NULL, NULL).tag, "network_guard");
+	assert_int_equal(connect_raw(MODE_GUARDED, &netlink, sizeof(netlink), NULL, NULL).verdict, VERDICT_ALLOW);
+
+	assert_string_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), NULL, NULL).tag, "protected_path");
+	assert_int_equal(connect_raw(MODE_OFF, &un, sizeof(un), "/run/docker.sock", NULL).verdict, VERDICT_ALLOW);
+	assert_string_equal(connect_raw(MODE_OFF, &un, sizeof(un), "/run/cordon/control.sock", NULL).tag, "protected_path");
+	assert_string_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), "/home/agent/.gnupg/S.gpg-agent", NULL).tag, "protected_path");
+	assert_int_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), "/workspace/s", NULL).verdict, VERDICT_ALLOW);
+	assert_int_equal(connect_raw(MODE_READONLY, &un, sizeof(un), "/workspace/s", NULL).verdict, VERDICT_DENY);
+	/* by the name alone: relative ones need a folder, an unterminated one is read to its end */
+	strcpy(un.sun_path, "docker.sock");
+	assert_string_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), NULL, "/run").tag, "protected_path");
+	assert_string_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), NULL, NULL).tag, "invalid_path");
+	memset(un.sun_path, 'a', sizeof(un.sun_path));
+	assert_int_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), NULL, "/tmp").verdict, VERDICT_ALLOW);
+	memset(un.sun_path, 0, sizeof(un.sun_path));
+	assert_string_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), NULL, NULL).rule, "network.unix_abstract");
+	assert_string_equal(connect_raw(MODE_GUARDED, &un, sizeof(un), "@x", NULL).rule, "network.unix_abstract");
+}
+
+/* ---- environment, stdin, settling ---- */
+
+static void names_set_by_text_are_judged_more_strictly_than_at_an_exec(void **state)
+{
+	static const struct { const char *text; char expected; } cases[] = {
+		{ "PATH=/x", 'd' }, { "PATH", 'd' }, { "IFS=,", 'd' }, { "GIT_PAGER=x", 'd' }, { "http_proxy=x", 'd' }, { "LD_AUDIT=x", 'd' },
+		{ "PYTHONPATH=/workspace", 'd' }, { "PYTHONPATH=/opt/image", 'a' }, { "FOO=bar", 'a' }, { "LANG=C", 'a' }, { "PATH=/usr/bin:/bin", 'a' },
+		{ "=x", 'd' }, { "", 'd' }, { NULL, 'd' }, { "A B=c", 'd' }, { "CI=1", 'a' },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct action action = { .kind = ACTION_ENVIRONMENT, .text = cases[i].text };
+		const struct decision d = ask(MODE_GUARDED, &action);
+
+		if (verdict_letter(d.verdict) != cases[i].expected)
+			fail_msg("%s: %s", cases[i].text, d.reason);
+	}
+}
+
+static void only_the_interrupt_key_is_typed(void **state)
+{
+	static const struct { const char *typed; size_t bytes; char expected; } cases[] = {
+		{ "\x03", 1, 'a' }, { "\x03\x03", 2, 'a' }, { "", 0, 'd' }, { "\x03q", 2, 'd' }, { "q\x03", 2, 'd' }, { "\x04", 1, 'd' }, { "\0", 1, 'd' },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct action action = { .kind = ACTION_STDIN, .typed = cases[i].typed, .typed_bytes = cases[i].bytes };
+		const struct decision d = ask(MODE_READONLY, &action);
+
+		assert_int_equal(verdict_letter(d.verdict), cases[i].expected);
+		if (d.verdict == VERDICT_DENY)
+			assert_string_equal(d.tag, "unreviewable_stdin");
+	}
+}
+
+static void nobody_reviews_means_deny_or_a_marked_allow(void **state)
+{
+	const char *const argv[] = { "python3", NULL };
+	const struct action action = { .kind = ACTION_EXEC, .program = "/usr/bin/python3.11", .argv = argv };
+	struct judge_subject subject = subject_in(MODE_GUARDED);
+	struct decision d = ask(MODE_GUARDED, &action), rm;
+
+	(void)state;
+	assert_int_equal(d.verdict, VERDICT_REVIEW);
+	judge_settle(&subject, &d);
+	assert_int_equal(d.verdict, VERDICT_DENY);
+	assert_string_equal(d.tag, "review_unavailable");
+	assert_non_null(d.hint);
+	check_form(&d);
+
+	d = ask(MODE_GUARDED, &action);
+	subject.unreviewed_allow = true;
+	judge_settle(&subject, &d);
+	assert_int_equal(d.verdict, VERDICT_ALLOW);
+	assert_true(d.unreviewed);
+	assert_null(d.tag);
+
+	rm = (struct decision){ .verdict = VERDICT_DENY, .tag = "hardline", .rule = "x", .origin = { .file = "" } };
+	judge_settle(&subject, &rm);
+	assert_int_equal(rm.verdict, VERDICT_DENY);
+	assert_string_equal(rm.tag, "hardline");
+}
+
+static void what_agents_wrote_is_escaped_and_cut(void **state)
+{
+	char name[3000];
+	const char *const argv[] = { name, NULL };
+	const struct action action = { .kind = ACTION_EXEC, .argv = argv }, path = { .kind = ACTION_WRITE, .path = name };
+	struct decision d;
+
+	(void)state;
+	memset(name, 0xff, sizeof(name));
+	memcpy(name, "/\x1b[31m'\\", 8);
+	name[sizeof(name) - 1] = '\0';
+	d = ask(MODE_GUARDED, &action);
+	assert_non_null(strstr(d.reason, "\\x1b[31m\\x27\\x5c\\xff"));
+	assert_non_null(strstr(d.reason, "...'"));
+	d = ask(MODE_GUARDED, &path);
+	assert_string_equal(d.tag, "outside_root");
+}
+
+static void a_request_that_is_none_is_denied(void **state)
+{
+	const struct action action = { .kind = (enum action_kind)99 }, read = { .kind = ACTION_READ, .path = "/x" };
+	const struct judge_subject subject = { .mode = (enum mode)7 };
+	struct decision d;
+
+	(void)state;
+	assert_string_equal(ask(MODE_GUARDED, &action).tag, "invalid_request");
+	judge(policy, &subject, &read, &d);
+	assert_string_equal(d.tag, "invalid_request");
+}
+
+/* ---- launches ---- */
+
+static void a_launch_tightens_and_never_loosens(void **state)
+{
+	enum mode container, asked, got;
+
+	(void)state;
+	for (container = MODE_OFF; container < MODE_COUNT; container++) {
+		assert_int_equal(judge_launch_mode(policy, container, NULL, false, false, &got, NULL), 0);
+		assert_int_equal(got, container);
+		for (asked = MODE_OFF; asked < MODE_COUNT; asked++) {
+			struct err e = { 0 };
+			int r = judge_launch_mode(policy, container, &asked, false, true, &got, &e);
+
+			assert_int_equal(r, asked < container ? -EPERM : 0);
+			if (r == 0)
+				assert_int_equal(got, asked);
+			else
+				assert_non_null(strstr(e.text, "never loosen"));
+		}
+	}
+	asked = (enum mode)9;
+	assert_int_equal(judge_launch_mode(policy, MODE_OFF, &asked, false, false, &got, NULL), -EPERM);
+}
+
+static void unattended_launches_are_corrected(void **state)
+{
+	enum mode container, ceiling, got;
+
+	(void)state;
+	for (container = MODE_OFF; container < MODE_COUNT; container++)
+		for (ceiling = MODE_OFF; ceiling < MODE_COUNT; ceiling++) {
+			policy->max_unattended = ceiling;
+			assert_int_equal(judge_launch_mode(policy, container, NULL, true, false, &got, NULL), 0);
+			assert_int_equal(got, MODE_READONLY);
+			assert_int_equal(judge_launch_mode(policy, container, NULL, true, true, &got, NULL), 0);
+			assert_int_equal(got, container == MODE_OFF ? ceiling : MODE_READONLY);
+		}
+	policy->max_unattended = MODE_OFF;
+}
+
+static const char *value_of(char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *environment; environment++)
+		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=')
+			return *environment + len + 1;
+	return NULL;
+}
+
+static void free_environment(char **environment)
+{
+	size_t i;
+
+	for (i = 0; environment[i]; i++)
+		free(environment[i]);
+	free(environment);
+}
+
+static const char *const image[] = { "PATH=/usr/lib/cordon/entry:/opt/bin:/usr/bin", "PYTHONPATH=/opt/image", "IMAGE=1", "junk", NULL };
+static const char *const added[] = { "http_proxy=http://127.0.0.1:48080", NULL };
+static const struct launch_user_facts user = { "agent", "/home/agent", "/bin/bash" };
+
+static char **launch_with(enum mode mode, const char *const *asked, struct decision *ret)
+{
+	char **environment = NULL;
+
+	assert_int_equal(judge_launch_environment(policy, mode, &user, image, asked, added, "/usr/lib/cordon/entry", ret, &environment), 0);
+	check_form(ret);
+	assert_int_equal(ret->verdict == VERDICT_ALLOW, environment != NULL);
+	return environment;
+}
+
+static void a_launch_begins_with_image_host_and_cordon(void **state)
+{
+	const char *const asked[] = { "PATH=/usr/lib/cordon/entry:/opt/bin:/usr/bin", "PYTHONPATH=/opt/image", "HOME=/root", "K=V=W", "EMPTY=", "http_proxy=http://evil",
+				      "=x", "K2=a", "K2=b", NULL };
+	struct decision d;
+	char **environment = launch_with(MODE_GUARDED, asked, &d);
+
+	(void)state;
+	assert_non_null(environment);
+	assert_string_equal(value_of(environment, "PATH"), "/opt/bin:/usr/bin");
+	assert_string_equal(value_of(environment, "PYTHONPATH"), "/opt/image");
+	assert_string_equal(value_of(environment, "IMAGE"), "1");
+	assert_string_equal(value_of(environment, "HOME"), "/home/agent");
+	assert_string_equal(value_of(environment, "USER"), "agent");
+	assert_string_equal(value_of(environment, "LOGNAME"), "agent");
+	assert_string_equal(value_of(environment, "SHELL"), "/bin/bash");
+	assert_string_equal(value_of(environment, "K"), "V=W");
+	assert_string_equal(value_of(environment, "EMPTY"), "");
+	assert_string_equal(value_of(environment, "K2"), "b");
+	assert_string_equal(value_of(environment, "http_proxy"), "http://127.0.0.1:48080");
+	free_environment(environment);
+}
+
+static void a_launch_that_asks_for_other_code_is_denied(void **state)
+{
+	static const char *const names[] = { "LD_PRELOAD=x", "PYTHONPATH=/workspace", "BASH_ENV=x", "BASH_FUNC_x%%=() { :; }", "NODE_OPTIONS" };
+	struct decision d;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *const asked[] = { "A=b", names[i], NULL };
+		char **environment = launch_with(MODE_GUARDED, asked, &d);
+
+		assert_null(environment);
+		assert_string_equal(d.tag, "environment");
+		environment = launch_with(MODE_OFF, asked, &d);		/* nothing is blocked in off */
+		assert_non_null(environment);
+		free_environment(environment);
+	}
+}
+
+static void environment_modes_select(void **state)
+{
+	static const char *items[] = { "K", NULL }, *denied[] = { "IMAGE", "K", NULL };
+	const char *const asked[] = { "K=1", "L=2", "LC_ALL=C", NULL };
+	struct environment before = policy->environment;
+	struct decision d;
+	char **environment;
+
+	(void)state;
+	policy->environment.allow.exact = (struct strings){ .items = items, .nr = 1 };
+	environment = launch_with(MODE_GUARDED, asked, &d);	/* "all" with a list: only those, and the baseline */
+	assert_non_null(value_of(environment, "K"));
+	assert_null(value_of(environment, "L"));
+	assert_non_null(value_of(environment, "LC_ALL"));
+	assert_non_null(value_of(environment, "IMAGE"));
+	free_environment(environment);
+
+	policy->environment.deny = (struct strings){ .items = denied, .nr = 2 };
+	policy->environment.image_pass = false;
+	environment = launch_with(MODE_GUARDED, asked, &d);	/* deny wins */
+	assert_null(value_of(environment, "K"));
+	assert_null(value_of(environment, "IMAGE"));
+	assert_null(value_of(environment, "PYTHONPATH"));
+	assert_string_equal(value_of(environment, "PATH"), "/opt/bin:/usr/bin");
+	free_environment(environment);
+
+	policy->environment = before;
+	policy->environment.mode = ENV_SELECTED;
+	environment = launch_with(MODE_GUARDED, asked, &d);
+	assert_null(value_of(environment, "K"));
+	assert_non_null(value_of(environment, "LC_ALL"));
+	free_environment(environment);
+	policy->environment = before;
+}
+
+static void the_entry_folder_leaves_path_in_every_place(void **state)
+{
+	static const struct { const char *path, *expected; } cases[] = {
+		{ "PATH=/usr/lib/cordon/entry:/bin", "/bin" }, { "PATH=/bin:/usr/lib/cordon/entry", "/bin" }, { "PATH=/a:/usr/lib/cordon/entry:/b", "/a:/b" },
+		{ "PATH=/usr/lib/cordon/entry/:/a", "/a" }, { "PATH=/usr/lib/cordon/entry", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
+		{ "PATH=", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" }, { "PATH=/a=:/b", "/a=:/b" }, { "PATH=/usr/lib/cordon/entry2:/b", "/usr/lib/cordon/entry2:/b" },
+	};
+	struct decision d;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *const asked[] = { cases[i].path, NULL };
+		char **environment = launch_with(MODE_GUARDED, asked, &d);
+
+		assert_string_equal(value_of(environment, "PATH"), cases[i].expected);
+		free_environment(environment);
+	}
+}
+
+/* ---- cost ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* DESIGN's budget is 50 microseconds; a sanitizer may take ten times what a release takes. */
+static void one_exec_decision_is_cheap(void **state)
+{
+	char names[40][32];
+	const char *environment[41] = { NULL };
+	const char *const argv[] = { "curl", "-sS", "-H", "A: b", "-o", "/tmp/x", "https://target.test/", NULL };
+	const struct action action = { .kind = ACTION_EXEC, .program = "/usr/bin/curl", .argv = argv, .environment = environment, .cwd = "/workspace" };
+	struct judge_subject subject = subject_in(MODE_GUARDED);
+	static double samples[2001];
+	struct decision d;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		snprintf(names[i], sizeof(names[i]), "NAME_%zu=value", i);
+		environment[i] = names[i];
+	}
+	for (i = 0; i < ARRAY_SIZE(samples); i++) {
+		struct timespec from, to;
+
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		judge(policy, &subject, &action, &d);
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		samples[i] = (double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3;
+	}
+	qsort(samples, ARRAY_SIZE(samples), sizeof(samples[0]), compare_numbers);
+	print_message("judge(): median %.1f us per exec with 40 names\n", samples[ARRAY_SIZE(samples) / 2]);
+	assert_true(samples[ARRAY_SIZE(samples) / 2] < 500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(programs_are_judged_by_what_they_do),
+		cmocka_unit_test(scripts_are_their_interpreter_and_themselves),
+		cmocka_unit_test(followed_wrappers_are_judged_where_they_exec),
+		cmocka_unit_test(command_texts_need_no_shell_or_are_refused),
+		cmocka_unit_test(an_exec_brings_no_code_loading_names_of_its_own),
+		cmocka_unit_test(paths_are_judged_in_their_order),
+		cmocka_unit_test(off_refuses_only_cordons_own),
+		cmocka_unit_test(roots_are_a_second_axis),
+		cmocka_unit_test(addresses_are_judged_in_every_spelling),
+		cmocka_unit_test(listeners_of_agents_are_reached_on_loopback_only),
+		cmocka_unit_test(a_declared_scope_is_all_there_is),
+		cmocka_unit_test(a_scope_that_cannot_be_read_is_an_error),
+		cmocka_unit_test(other_families_and_malformed_addresses),
+		cmocka_unit_test(names_set_by_text_are_judged_more_strictly_than_at_an_exec),
+		cmocka_unit_test(only_the_interrupt_key_is_typed),
+		cmocka_unit_test(nobody_reviews_means_deny_or_a_marked_allow),
+		cmocka_unit_test(what_agents_wrote_is_escaped_and_cut),
+		cmocka_unit_test(a_request_that_is_none_is_denied),
+		cmocka_unit_test(a_launch_tightens_and_never_loosens),
+		cmocka_unit_test(unattended_launches_are_corrected),
+		cmocka_unit_test(a_launch_begins_with_image_host_and_cordon),
+		cmocka_unit_test(a_launch_that_asks_for_other_code_is_denied),
+		cmocka_unit_test(environment_modes_select),
+		cmocka_unit_test(the_entry_folder_leaves_path_in_every_place),
+		cmocka_unit_test(one_exec_decision_is_cheap),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
