@@ -184,12 +184,13 @@ static void take_environment(struct enforcer *e, const char *text)
 	e->added = items;
 }
 
-static void take_state(struct enforcer *e, enum init_state state, const char *why)
+static void take_state(struct enforcer *e, enum init_state state, bool final, const char *why)
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
 
 	e->state = state;
+	e->state_final = final;
 	snprintf(e->state_why, sizeof(e->state_why), "%s", why);
 	json_text(&j, "state", init_state_name(state));
 	json_text(&j, "why", *why ? why : NULL);
@@ -250,7 +251,7 @@ static void init_ready(struct enforcer *e, struct source *source, uint32_t event
 		break;
 	case INIT_STATE:
 		if (m.number >= STATE_BOOT && m.number <= STATE_STOPPED)
-			take_state(e, (enum init_state)m.number, text);
+			take_state(e, (enum init_state)m.number, m.kind == 1, text);
 		break;
 	case INIT_SERVICE:
 		take_service(e, text);

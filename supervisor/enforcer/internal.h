@@ -103,8 +103,6 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
 bool launch_descends(const struct enforcer *e, pid_t pid);
-/* 0 when there is no such process. */
-pid_t launch_parent_of(pid_t pid);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -229,6 +227,7 @@ struct enforcer {
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;
 	enum init_state state;
+	bool state_final;		/* PID 1 tries no recovery from it */
 	char state_why[256];
 	unsigned restarts;
 	struct zygote *zygotes;

@@ -290,12 +290,19 @@ static void start(struct enforcer *e, struct request *r)
 	request_end(e, r);
 }
 
+/* Degraded means that the proxy or something else every launch relies on is being restarted: a launch waits then, until PID 1 gives up. */
 static void start_or_wait(struct enforcer *e, struct request *r)
 {
-	if (e->state == STATE_READY || e->state == STATE_DEGRADED)
-		start(e, r);
-	else if (e->state == STATE_DRAINING || e->state == STATE_STOPPED)
-		request_fail(e, r, "the container is stopping: nothing is launched any more");
+	char line[320];
+
+	if (e->state == STATE_READY)
+		return start(e, r);
+	if (e->state == STATE_DRAINING || e->state == STATE_STOPPED)
+		return request_fail(e, r, "the container is stopping: nothing is launched any more");
+	if (e->state != STATE_DEGRADED || !e->state_final)
+		return;
+	snprintf(line, sizeof(line), "the container is degraded and launches nothing: %s", e->state_why);
+	request_fail(e, r, line);
 }
 
 void requests_state_changed(struct enforcer *e)
