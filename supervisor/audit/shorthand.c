@@ -208,6 +208,7 @@ static void put_brackets(struct buf *b, const json_t *root)
 	if (json_object_get(root, "shadow"))
 		put_context(b, "shadow:", text_at(json_object_get(root, "shadow"), "decision") ?
 			    json_object_get(json_object_get(root, "shadow"), "decision") : json_object_get(root, "shadow"));
+	put_context(b, "repeated:", json_object_get(json_object_get(root, "agg"), "count"));
 	if (json_is_true(json_object_get(root, "unreviewed")))
 		buf_text(b, b->data[b->len - 1] == '[' ? "unreviewed" : " unreviewed");
 	if (b->data[b->len - 1] == '[')

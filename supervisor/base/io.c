@@ -149,9 +149,13 @@ ssize_t io_receive(int socket, void *ret_data, size_t data_bytes, int *ret_fds, 
 
 	if (fds_max > IO_FDS_MAX)
 		return -EINVAL;
+	/*
+	 * A far end that closed before it read everything makes the kernel report ECONNRESET, once, ahead of the messages it
+	 * had sent (unix_release_sock). Those still count: the last may be an exit status, or a descriptor handed over.
+	 */
 	do
 		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
 		return -errno;
 	seen = take_descriptors(&message, fds, fds_max);

@@ -8,6 +8,8 @@
  */
 #include "supervisor/enforcer/internal.h"
 
+#include "supervisor/boundary/process.h"
+
 #include <errno.h>
 #include <linux/ptrace.h>
 #include <signal.h>
@@ -72,30 +74,6 @@ static void flight_remove(struct enforcer *e, struct flight *f)
 		*link = f->next;
 		e->flights->nr--;
 	}
-}
-
-static pid_t thread_group(pid_t tid)
-{
-	char path[48];
-	struct stat st;
-
-	/* /proc/TGID/task/TID exists only under the right group; for a leader, which most are, one look is enough. */
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", tid, tid);
-	if (stat(path, &st) == 0) {
-		char line[128];
-		pid_t group = tid;
-		FILE *status;
-
-		snprintf(path, sizeof(path), "/proc/%d/status", tid);
-		status = fopen(path, "re");
-		while (status && fgets(line, sizeof(line), status))
-			if (sscanf(line, "Tgid: %d", &group) == 1)
-				break;
-		if (status)
-			fclose(status);
-		return group;
-	}
-	return tid;
 }
 
 /* Members for the record: what was asked and what it resolved to. */
@@ -253,10 +231,10 @@ static bool group_is_busy(const struct enforcer *e, struct flight *f)
 {
 	if (!e->flights->flying)
 		return false;
-	f->group = thread_group(f->tid);
+	f->group = process_group(f->tid);
 	for (struct flight *other = e->flights->flying; other; other = other->next) {
 		if (!other->group)
-			other->group = thread_group(other->tid);
+			other->group = process_group(other->tid);
 		if (other->group == f->group)
 			return true;
 	}

@@ -103,8 +103,6 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
 bool launch_descends(const struct enforcer *e, pid_t pid);
-/* 0 when there is no such process. */
-pid_t launch_parent_of(pid_t pid);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -181,6 +179,16 @@ void record_layers(struct enforcer *e);
 /* The JSON object an agent sees. launch 0 when there is none yet. */
 void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *decision, struct buf *ret_json);
 
+/* The members that a sum of repeats carries: who, what, which rule. */
+void record_repeat_members(const struct call *call, const struct outcome *outcome, struct buf *ret_members);
+
+/* ---- repeats.c: the same refusal again ---- */
+
+int repeats_start(struct enforcer *e);
+/* True when this refusal is one more of a kind that was recorded in full within the last seconds: it is counted, and summed up later. */
+bool repeats_counted(struct enforcer *e, const struct call *call, const struct outcome *outcome);
+void repeats_flush(struct enforcer *e);
+
 /* ---- status.c: control.sock ---- */
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
@@ -216,13 +224,13 @@ struct enforcer {
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
 	struct user_identity launch_user;
-	char *image_environment;	/* PID 1's environ, NUL-separated */
-	const char **image;		/* views, NULL-terminated */
+	const char *const *image;	/* PID 1's environ, which is ours */
 	struct scope gateway;		/* HOST_GATEWAY, resolved at start */
 	char *added_text;
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;
 	enum init_state state;
+	bool state_final;		/* PID 1 tries no recovery from it */
 	char state_why[256];
 	unsigned restarts;
 	struct zygote *zygotes;
@@ -234,6 +242,7 @@ struct enforcer {
 	struct exec_flights *flights;	/* exec.c's own */
 	struct connects *connects;	/* sockets.c's own */
 	struct request *requests;	/* requests.c's own */
+	struct repeats *repeats;	/* repeats.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */

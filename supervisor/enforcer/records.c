@@ -3,6 +3,7 @@
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/boundary/process.h"
 #include "supervisor/boundary/resolve.h"
 
 #include <errno.h>
@@ -78,29 +79,6 @@ static void put_decision(struct json_out *j, const struct decision *d)
 
 /* ---- the process ---- */
 
-struct process_facts {
-	pid_t parent;
-	unsigned long long start;
-};
-
-static int read_facts(pid_t pid, struct process_facts *ret)
-{
-	_cleanup_buf_ struct buf text = { 0 };
-	char path[32];
-	const char *after;
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	r = io_read_file(AT_FDCWD, path, 4096, &text);
-	if (r < 0)
-		return r;
-	after = strrchr(text.data, ')');
-	if (!after || sscanf(after, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ret->parent,
-			     &ret->start) != 2)
-		return -EBADMSG;
-	return 0;
-}
-
 static void put_link(struct json_out *j, const char *key, pid_t pid, const char *name)
 {
 	char path[64], target[RESOLVE_PATH_MAX];
@@ -149,9 +127,9 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 	struct process_facts facts;
 
 	json_array_begin(j, "ancestors");
-	for (int i = 0; i < ANCESTORS_SHOWN && read_facts(pid, &facts) == 0; i++) {
+	for (int i = 0; i < ANCESTORS_SHOWN && process_read(pid, &facts) == 0; i++) {
 		pid = facts.parent;
-		if (pid <= 1 || pid == keeper || read_facts(pid, &facts) < 0)
+		if (pid <= 1 || pid == keeper || process_read(pid, &facts) < 0)
 			break;
 		json_object_begin(j, NULL);
 		json_int(j, "pid", pid);
@@ -169,7 +147,7 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 
 	json_object_begin(j, "proc");
 	json_int(j, "pid", pid);
-	if (read_facts(pid, &facts) == 0) {
+	if (process_read(pid, &facts) == 0) {
 		json_int(j, "ppid", facts.parent);
 		json_uint(j, "start", facts.start);
 	} else {
@@ -218,6 +196,8 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	struct json_out j = { .buf = &members };
 	const bool refused = strcmp(o->verb, "allow") != 0;
 
+	if (refused && repeats_counted(e, call, o))
+		return;
 	json_text(&j, "decision", o->verb);
 	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
 	json_text(&j, "mode", mode_name(call->launch->subject.mode));
@@ -234,6 +214,19 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 		json_object_end(&j);
 	}
 	audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
+}
+
+void record_repeat_members(const struct call *call, const struct outcome *o, struct buf *ret_members)
+{
+	struct json_out j = { .buf = ret_members };
+
+	json_text(&j, "decision", o->verb);
+	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
+	json_text(&j, "mode", mode_name(call->launch->subject.mode));
+	put_decision(&j, o->decision);
+	put_call(&j, call, o->what);
+	json_text(&j, "certainty", o->certainty);
+	put_launch(&j, call->launch);
 }
 
 void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision)

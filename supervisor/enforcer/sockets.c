@@ -3,8 +3,9 @@
  * connect: judged on a private copy of the address, then done with exactly that copy on a duplicate of the caller's socket.
  *
  * A connect that may block is done by a worker thread, which touches its own job alone and hands it back through an eventfd; the loop never waits.
- * Only sockets whose family cannot leave the machine (AF_UNIX and netlink) are continued: the family is the socket's, not the argument's, so a
- * raced address stays within it, and masks and the Landlock scope hold what must not be reached there.
+ * Only sockets whose family cannot leave the machine (AF_UNIX and netlink) are continued. Masks and the Landlock scope hold what must not be
+ * reached there. By then the number can stand for another socket, though (dup2() in another thread: measured, won at the first try): the
+ * launch's own layer refuses every TCP connect that the caller itself makes.
  */
 #include "supervisor/enforcer/internal.h"
 

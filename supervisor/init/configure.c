@@ -112,6 +112,7 @@ int init_main(const struct init_options *options)
 		.ca_dir = CORDON_CA_DIR,
 		.trust_dir = CORDON_TRUST_DIR,
 		.trust_spare_dir = "/run/cordon-trust",
+		.local_ca_dir = "/usr/local/share/ca-certificates",
 		.etc_dir = "/etc",
 	};
 	_cleanup_buf_ struct buf problem = { 0 };

@@ -19,69 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define QUEUE_MAX 1024		/* beyond the descriptors kept */
 #define READY_MS 30000		/* from start to ENFORCER_READY */
 #define MAX_DELAY_MS 800	/* a new enforcer stands within a second */
 #define RECEIVE_BATCH 64
-
-static void queued_free(struct queued *q)
-{
-	if (q->fd >= 0)
-		close(q->fd);
-	free(q->text);
-	free(q);
-}
-
-static struct queued *queued_new(const struct init_message *message, const char *text, int fd)
-{
-	struct queued *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return NULL;
-	q->message = *message;
-	q->fd = -1;
-	if (text) {
-		q->text = strndup(text, INIT_TEXT_MAX);
-		if (!q->text)
-			goto fail;
-	}
-	/* A copy: the enforcer may drop what is kept before this message has left. */
-	if (fd >= 0) {
-		q->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		if (q->fd < 0)
-			goto fail;
-	}
-	return q;
-fail:
-	queued_free(q);
-	return NULL;
-}
-
-static void append(struct enforcer *e, const struct init_message *message, const char *text, int fd)
-{
-	struct queued *q = e->nr_queued < QUEUE_MAX + e->kept.nr ? queued_new(message, text, fd) : NULL;
-
-	if (!q) {
-		e->nr_dropped++;
-		return;
-	}
-	if (!e->last)
-		e->last = &e->first;
-	*e->last = q;
-	e->last = &q->next;
-	e->nr_queued++;
-}
-
-static void pop(struct enforcer *e)
-{
-	struct queued *q = e->first;
-
-	e->first = q->next;
-	if (!e->first)
-		e->last = &e->first;
-	e->nr_queued--;
-	queued_free(q);
-}
 
 static void ask_for_room(struct init *init, bool wanted)
 {
@@ -110,7 +50,7 @@ static void flush(struct init *init)
 		/* The far end is gone: its death is about to be reaped, and what is queued goes to the next. */
 		if (r < 0)
 			return;
-		pop(e);
+		enforcer_pop(e);
 	}
 	ask_for_room(init, false);
 }
@@ -124,7 +64,7 @@ void enforcer_tell(struct init *init, enum init_message_type type, int64_t numbe
 		message.kind = init->final;
 	if (e->lost)
 		return;
-	append(e, &message, text, -1);
+	enforcer_append(e, &message, text, -1);
 	flush(init);
 }
 
@@ -153,6 +93,17 @@ static bool survives(const struct queued *q)
 	return q->message.type == INIT_STATE || q->message.type == INIT_SERVICE || q->message.type == INIT_RECORD;
 }
 
+static void confess_lost(struct enforcer *e)
+{
+	char text[64];
+
+	if (!e->nr_dropped)
+		return;
+	snprintf(text, sizeof(text), "state\n\"messages_lost\":%zu", e->nr_dropped);
+	e->nr_dropped = 0;
+	enforcer_append(e, &(struct init_message){ .type = INIT_RECORD, .number = 3 /* AUDIT_HIGH */ }, text, -1);
+}
+
 /* BEGIN, what is kept, the environment and the state, then what its predecessor was not told. */
 static void fill_queue(struct init *init)
 {
@@ -165,23 +116,24 @@ static void fill_queue(struct init *init)
 	e->last = &e->first;
 	e->nr_queued = 0;
 	text_begin(init, &begin);
-	append(e, &(struct init_message){ .type = INIT_BEGIN }, begin.data, -1);
+	enforcer_append(e, &(struct init_message){ .type = INIT_BEGIN }, begin.data, -1);
 	for (size_t i = 0; i < e->kept.nr; i++)
-		append(e, &(struct init_message){ .type = INIT_KEPT, .kind = e->kept.items[i].kind, .id = e->kept.items[i].id }, NULL,
+		enforcer_append(e, &(struct init_message){ .type = INIT_KEPT, .kind = e->kept.items[i].kind, .id = e->kept.items[i].id }, NULL,
 		       e->kept.items[i].fd);
-	append(e, &(struct init_message){ .type = INIT_KEPT_END }, NULL, -1);
+	enforcer_append(e, &(struct init_message){ .type = INIT_KEPT_END }, NULL, -1);
 	if (init->environment)
-		append(e, &(struct init_message){ .type = INIT_ENVIRONMENT }, init->environment, -1);
+		enforcer_append(e, &(struct init_message){ .type = INIT_ENVIRONMENT }, init->environment, -1);
+	confess_lost(e);
 	for (; left; left = next) {
 		next = left->next;
 		if (survives(left)) {
-			append(e, &left->message, left->text, -1);
+			enforcer_append(e, &left->message, left->text, -1);
 			has_state |= left->message.type == INIT_STATE;
 		}
-		queued_free(left);
+		enforcer_queued_free(left);
 	}
 	if (!has_state)
-		append(e, &(struct init_message){ .type = INIT_STATE, .kind = init->final, .number = init->state }, init->why, -1);
+		enforcer_append(e, &(struct init_message){ .type = INIT_STATE, .kind = init->final, .number = init->state }, init->why, -1);
 }
 
 static int open_channel(struct init *init, int *ret_far_end)
@@ -401,7 +353,7 @@ void enforcer_free(struct init *init)
 	struct enforcer *e = &init->enforcer;
 
 	while (e->first)
-		pop(e);
+		enforcer_pop(e);
 	close_channel(e);
 	kept_free(&e->kept);
 }

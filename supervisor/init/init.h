@@ -44,6 +44,7 @@ struct init_settings {
 	char *const *enforcer_argv;
 	const char *client;		/* program that turns `-- CMD` into a launch */
 	const char *ca_dir, *trust_dir, *trust_spare_dir;
+	const char *local_ca_dir;	/* more roots, *.crt: what update-ca-certificates would add */
 	const char *etc_dir;		/* where passwd, ssl/certs and the proxy files are */
 };
 

@@ -126,6 +126,11 @@ int trust_run(void *job);
 /* "K=V" joined by newlines for every launch. Owned by the caller; NULL without memory. */
 char *trust_environment(const char *trust_dir, uint16_t port);
 
+/* trust_ca.c: an empty CA folder, then key and certificate in it, owned by the proxy. Returns 0 or -errno with ret_error. */
+int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error);
+/* A tool of the image with a clean environment. out_fd -1: its output goes nowhere. Returns its exit code or -errno. */
+int trust_run_tool(char *const *argv, int out_fd);
+
 struct trust_browser_job {
 	const char *trust_dir;
 	char home[256];
@@ -136,11 +141,13 @@ int trust_run_browser(void *job);
 /* ---- trust_file.c ---- */
 
 /*
- * Replaces (or appends) the lines between "# BEGIN cordon" and "# END cordon" in path with content, by writing a new file beside it and
+ * Replaces (or appends) the lines between "# >>> cordon" and "# <<< cordon" in path with content, by writing a new file beside it and
  * renaming. Content NULL only removes. Symlinks are followed first; the mode is kept (0644 for a new file).
  * Returns 0, or -errno with ret_error; the file is whole in every case.
  */
 int trust_file_block(const char *path, const char *content, struct err *ret_error);
+/* The first certificate of a PEM text, as it stands there. Returns its length, 0 when there is none. */
+size_t trust_find_certificate(const char *text, const char **ret_begin);
 /* What path holds without our block. Returns 0 or -errno. */
 int trust_file_without_block(const char *path, struct buf *ret_content);
 /* Writes path whole by rename. owner NULL: ours. */
@@ -238,6 +245,12 @@ void init_settle(struct init *init);
 /* Nothing can be done any more: one line, children killed, exit 115. */
 void init_panic(const char *line) __attribute__((noreturn));
 
+/* enforcer_queue.c */
+/* text and fd stay the caller's. */
+void enforcer_append(struct enforcer *e, const struct init_message *message, const char *text, int fd);
+void enforcer_pop(struct enforcer *e);
+void enforcer_queued_free(struct queued *q);
+
 /* enforcer_link.c */
 void enforcer_start(struct init *init);
 void enforcer_tell(struct init *init, enum init_message_type type, int64_t number, const char *text);
@@ -253,10 +266,16 @@ void trust_on_exit(struct init *init, int status);
 void trust_on_browser_exit(struct init *init, int status);
 const char *trust_dir(const struct init *init);
 
+/* service_log.c */
+/* A new pipe for a new process; the old one's is closed. Returns 0 or -errno. */
+int service_open_output(struct init *init, struct service_run *s, int *ret_write_end);
+void service_on_log(struct init *init, struct service_run *s);
+/* The last lines as one printable line. */
+void service_tail(const struct service_run *s, char *ret_text, size_t text_bytes);
+
 /* service.c */
 int services_open(struct init *init);
 void service_start(struct init *init, struct service_run *s);
-void service_on_log(struct init *init, struct service_run *s);
 void service_on_exit(struct init *init, struct service_run *s, int status);
 void service_on_probed(struct init *init, struct service_run *s, int status);
 void services_tick(struct init *init, uint64_t now);

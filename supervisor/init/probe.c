@@ -103,20 +103,15 @@ static int probe_http(const struct probe *probe, char *ret_why, size_t why_bytes
 
 char *probe_certificate(const char *text)
 {
-	static const char begin_line[] = "-----BEGIN CERTIFICATE-----", end_line[] = "-----END CERTIFICATE-----";
-	const char *begin = strstr(text, begin_line), *end = begin ? strstr(begin, end_line) : NULL;
-	size_t len = 0;
-	char *out;
+	const char *begin;
+	size_t len = trust_find_certificate(text, &begin), nr = 0;
+	char *out = len ? malloc(len + 1) : NULL;
 
-	if (!end)
-		return NULL;
-	begin += sizeof(begin_line) - 1;
-	out = malloc((size_t)(end - begin) + 1);
-	for (const char *c = begin; out && c < end; c++)
-		if (!strchr(" \t\r\n", *c))
-			out[len++] = *c;
+	for (size_t i = 0; out && i < len; i++)
+		if (!strchr(" \t\r\n", begin[i]))
+			out[nr++] = begin[i];
 	if (out)
-		out[len] = '\0';
+		out[nr] = '\0';
 	return out;
 }
 

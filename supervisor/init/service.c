@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Services of the policy: started as their own user, probed by a forked helper, restarted with back-off, their output kept short.
+ * Services of the policy: started as their own user, probed by a forked helper, restarted with back-off.
  *
- * Output goes through a pipe: PID 1 copies it to a bounded file and keeps the last lines for the one sentence that says why a
- * service failed. It never looks into it.
+ * One service has at most one process and one prober. Nothing is started before the CA exists, since a proxy needs it.
  */
 #include "supervisor/init/internal.h"
 
 #include "supervisor/base/cleanup.h"
-#include "supervisor/base/io.h"
 #include "supervisor/base/json_out.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOG_LIMIT_BYTES (1u << 20)	/* then NAME.log becomes NAME.log.1 */
 #define MAX_DELAY_MS 30000
 #define DEFAULT_READY_MS 60000
 
@@ -78,102 +73,6 @@ const struct service_run *services_proxy(const struct init *init)
 		if (init->services[i].policy->proxy)
 			return &init->services[i];
 	return NULL;
-}
-
-/* ---- output ---- */
-
-static void log_path(const struct init *init, const struct service_run *s, const char *suffix, char ret_path[static PATH_MAX])
-{
-	snprintf(ret_path, PATH_MAX, "%s/logs/%s.log%s", init->settings->state_dir, s->policy->name, suffix);
-}
-
-static int log_open(const struct init *init, struct service_run *s)
-{
-	char path[PATH_MAX];
-	off_t len;
-
-	log_path(init, s, "", path);
-	s->log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (s->log_file < 0)
-		return -errno;
-	len = lseek(s->log_file, 0, SEEK_END);
-	s->log_bytes = len > 0 ? (uint64_t)len : 0;
-	return 0;
-}
-
-static void log_rotate(const struct init *init, struct service_run *s)
-{
-	char path[PATH_MAX], older[PATH_MAX];
-
-	log_path(init, s, "", path);
-	log_path(init, s, ".1", older);
-	close(s->log_file);
-	s->log_file = -1;
-	if (rename(path, older) < 0)
-		(void)unlink(path);
-	(void)log_open(init, s);
-}
-
-static void tail_add(struct service_run *s, const char *data, size_t len)
-{
-	size_t keep;
-
-	if (len > LOG_TAIL_BYTES) {
-		data += len - LOG_TAIL_BYTES;
-		len = LOG_TAIL_BYTES;
-	}
-	keep = s->tail_len + len > LOG_TAIL_BYTES ? LOG_TAIL_BYTES - len : s->tail_len;
-	memmove(s->tail, s->tail + s->tail_len - keep, keep);
-	memcpy(s->tail + keep, data, len);
-	s->tail_len = keep + len;
-}
-
-/* Returns true while there may be more. */
-static bool log_copy(struct init *init, struct service_run *s)
-{
-	char data[4096];
-	ssize_t len = read(s->log_pipe, data, sizeof(data));
-
-	if (len < 0 && errno == EINTR)
-		return true;
-	if (len == 0) {
-		close(s->log_pipe);
-		s->log_pipe = -1;
-	}
-	if (len <= 0)
-		return false;
-	tail_add(s, data, (size_t)len);
-	if (s->log_file >= 0 && s->log_bytes + (uint64_t)len > LOG_LIMIT_BYTES)
-		log_rotate(init, s);
-	/* A full disk loses a service's log, nothing else. */
-	if (s->log_file >= 0 && io_write_all(s->log_file, data, (size_t)len) == 0)
-		s->log_bytes += (uint64_t)len;
-	return true;
-}
-
-void service_on_log(struct init *init, struct service_run *s)
-{
-	for (int i = 0; i < 16 && s->log_pipe >= 0; i++)
-		if (!log_copy(init, s))
-			break;
-}
-
-/* The last lines as one printable line. */
-static void tail_text(const struct service_run *s, char *ret_text, size_t text_bytes)
-{
-	size_t begin = s->tail_len > text_bytes / 2 ? s->tail_len - text_bytes / 2 : 0, len = 0;
-
-	for (size_t i = begin; i < s->tail_len && len + 4 < text_bytes; i++) {
-		char c = s->tail[i];
-
-		if (c == '\n' && i + 1 < s->tail_len) {
-			memcpy(ret_text + len, " | ", 3);
-			len += 3;
-		} else if (c != '\n') {
-			ret_text[len++] = c >= 0x20 && c < 0x7f ? c : '?';
-		}
-	}
-	ret_text[len] = '\0';
 }
 
 /* ---- start ---- */
@@ -284,29 +183,6 @@ static int find_user(const struct init *init, const struct service_run *s, struc
 	return user_find(init->settings->etc_dir, number, ret_identity, ret_error);
 }
 
-static int open_output(struct init *init, struct service_run *s, int *ret_write_end)
-{
-	int ends[2], r;
-
-	if (s->log_pipe >= 0)
-		close(s->log_pipe);
-	s->log_pipe = -1;
-	s->tail_len = 0;
-	if (s->log_file < 0)
-		(void)log_open(init, s); /* without a file there is still the tail */
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	r = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : init_watch(init, ends[0], EPOLLIN, TAG_LOG, (size_t)(s - init->services));
-	if (r < 0) {
-		close(ends[0]);
-		close(ends[1]);
-		return r;
-	}
-	s->log_pipe = ends[0];
-	*ret_write_end = ends[1];
-	return 0;
-}
-
 static int start_prober(struct init *init, struct service_run *s, const struct user_identity *identity)
 {
 	static char ca_file[PATH_MAX];
@@ -335,7 +211,7 @@ static int start_process(struct init *init, struct service_run *s, const struct 
 	struct spawn spawn = { .identity = identity, .in_fd = -1, .channel_fd = -1, .no_new_privs = true };
 	char **argv = expand_all(init, &s->policy->command, 0, s, identity);
 	char **env = environment_of(init, s, identity);
-	int r = argv && env ? open_output(init, s, &write_end) : -ENOMEM;
+	int r = argv && env ? service_open_output(init, s, &write_end) : -ENOMEM;
 
 	if (r == 0) {
 		spawn.argv = argv;
@@ -437,7 +313,7 @@ void service_on_exit(struct init *init, struct service_run *s, int status)
 	}
 	if (s->state == SERVICE_FAILED || s->state == SERVICE_RESTARTING)
 		return; /* killed by us, counted already */
-	tail_text(s, tail, sizeof(tail));
+	service_tail(s, tail, sizeof(tail));
 	snprintf(why, sizeof(why), "ended (%s %d)%s%s", WIFEXITED(status) ? "exit" : "signal",
 		 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), tail[0] ? ": " : "", tail);
 	give_up_or_restart(init, s, INIT_EXIT_PROXY_LOST, why, ran_ms);
@@ -459,7 +335,7 @@ static void on_late(struct init *init, struct service_run *s)
 	char why[700], tail[360];
 
 	s->deadline_ms = NEVER;
-	tail_text(s, tail, sizeof(tail));
+	service_tail(s, tail, sizeof(tail));
 	snprintf(why, sizeof(why), "not ready within %llu ms: %.199s%s%s", (unsigned long long)(now_ms() - s->started_ms),
 		 s->report->why[0] ? s->report->why : "no answer", tail[0] ? "; it said: " : "", tail);
 	give_up_or_restart(init, s, INIT_EXIT_PROXY, why, 0);

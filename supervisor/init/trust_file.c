@@ -20,7 +20,8 @@
 
 #define FILE_LIMIT_BYTES (16u << 20)
 
-static const char begin_line[] = "# BEGIN cordon\n", end_line[] = "# END cordon\n";
+/* Not "BEGIN" and "END": scripts cut certificate bundles at those words. */
+static const char begin_line[] = "# >>> cordon\n", end_line[] = "# <<< cordon\n";
 
 static int read_whole(const char *path, struct buf *ret_content)
 {
@@ -117,4 +118,13 @@ int trust_file_block(const char *path, const char *content, struct err *ret_erro
 	if (out.failed)
 		return err_set(ret_error, -ENOMEM, "out of memory");
 	return trust_file_write(real ? real : path, out.data ? out.data : "", out.len, mode, NULL, ret_error);
+}
+
+size_t trust_find_certificate(const char *text, const char **ret_begin)
+{
+	static const char first[] = "-----BEGIN CERTIFICATE-----", last[] = "-----END CERTIFICATE-----";
+	const char *begin = strstr(text, first), *end = begin ? strstr(begin, last) : NULL;
+
+	*ret_begin = begin;
+	return end ? (size_t)(end - begin) + strlen(last) : 0;
 }

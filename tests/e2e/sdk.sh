@@ -7,7 +7,7 @@ start_plain
 STAGING=/tmp/sandbox-docker-archive
 
 same "the workspace is there" test -d /workspace
-same "a folder is not" test -d /workspace/none
+STATUS=1 same "a folder is not" test -d /workspace/none
 same "mkdir -p" mkdir -p /workspace/src/deep
 same "mkdir -p again" mkdir -p -- /workspace/src/deep
 
@@ -15,7 +15,7 @@ same "mkdir -p again" mkdir -p -- /workspace/src/deep
 wrapper='mkdir -p "$1" && printf "%s" "$$" > "$2" && shift 2 && exec "$@"'
 staged() { printf '%s\0' sh -lc "$wrapper" sh "$STAGING" "$STAGING/$1_pty.pid" bash -lc "$2"; }
 mapfile -d '' -t command < <(staged one 'cd /workspace && echo "out $((40 + 2))" && echo "err" >&2 && exit 5')
-same "exec_command" "${command[@]}"
+STATUS=5 same "exec_command" "${command[@]}"
 OPTIONS=(-i)
 mapfile -d '' -t command < <(staged two 'cat; echo "eof $?"')
 same "exec_command with its input closed at once" "${command[@]}"
@@ -31,7 +31,7 @@ OPTIONS=()
 INPUT=/dev/null
 same "read it back" cat -- /workspace/src/blob
 check "and it is what was written" cmp "$WORK/blob" <(docker exec "$GUARDED" cat -- /workspace/src/blob)
-same "a file that is not there" cat -- /workspace/src/none
+STATUS=1 same "a file that is not there" cat -- /workspace/src/none
 same "ls" ls /workspace/src
 same "stat of it" stat -c '%a %U %s' /workspace/src/blob
 

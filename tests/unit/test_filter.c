@@ -198,7 +198,7 @@ static void opens_are_notified_by_their_flags_alone(void **state)
 static void calls_that_nobody_retries_or_that_only_read_pass(void **state)
 {
 	static const int plain[] = { SYS_read, SYS_write, SYS_close, SYS_fork, SYS_vfork, SYS_wait4, SYS_waitid, SYS_exit, SYS_exit_group, SYS_mmap,
-				     SYS_munmap, SYS_stat, SYS_newfstatat, SYS_statx, SYS_futex, SYS_poll, SYS_sendto, SYS_sendmsg,
+				     SYS_munmap, SYS_stat, SYS_newfstatat, SYS_statx, SYS_futex, SYS_poll,
 				     SYS_recvmsg, SYS_bind, SYS_pidfd_open, SYS_landlock_restrict_self, SYS_memfd_create, SYS_adjtimex,
 				     SYS_clock_adjtime, SYS_name_to_handle_at, SYS_getdents64, SYS_readlink, SYS_access, SYS_rt_sigreturn };
 
@@ -300,7 +300,6 @@ static void odd_sockets_are_refused_with_what_programs_expect(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_STREAM | flags, 0);
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_STREAM, 6);
-		ALLOWED(&safe, SYS_socket, ip[i], SOCK_STREAM, 262);		/* MPTCP: Go's default for listeners */
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_DGRAM | flags, 17);
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_DGRAM, 1);		/* ping */
 		refused(SYS_socket, ip[i], SOCK_RAW, 1, EPERM);
@@ -310,6 +309,7 @@ static void odd_sockets_are_refused_with_what_programs_expect(void **state)
 		refused(SYS_socket, ip[i], SOCK_DCCP, 33, EPERM);
 		refused(SYS_socket, ip[i], SOCK_STREAM, 132, EPROTONOSUPPORT);
 		refused(SYS_socket, ip[i], SOCK_STREAM | flags, 256, EPROTONOSUPPORT);
+		refused(SYS_socket, ip[i], SOCK_STREAM, 262, EPROTONOSUPPORT);	/* MPTCP: Go's default for listeners falls back */
 		refused(SYS_socket, ip[i], SOCK_DGRAM, 115, EPROTONOSUPPORT);
 	}
 	refused(SYS_socket, AF_PACKET, SOCK_RAW, 0x0300, EPERM);
@@ -333,6 +333,27 @@ static void odd_sockets_are_refused_with_what_programs_expect(void **state)
 	ALLOWED(&off, SYS_socket, AF_PACKET, SOCK_RAW, 0);
 }
 
+static uint32_t send_verdict(int nr, unsigned flags_at, uint64_t flags)
+{
+	struct seccomp_data data = { .nr = nr, .arch = AUDIT_ARCH_X86_64 };
+
+	data.args[flags_at] = flags;
+	return interpret(&safe, &data);
+}
+
+static void sends_that_connect_are_refused(void **state)
+{
+	static const struct { int nr; unsigned flags_at; } sends[] = { { SYS_sendto, 3 }, { SYS_sendmsg, 2 }, { SYS_sendmmsg, 3 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sends); i++) {
+		assert_int_equal(send_verdict(sends[i].nr, sends[i].flags_at, MSG_FASTOPEN | JUNK), SECCOMP_RET_USER_NOTIF);
+		assert_int_equal(send_verdict(sends[i].nr, sends[i].flags_at, ~0U), SECCOMP_RET_USER_NOTIF);
+		assert_int_equal(send_verdict(sends[i].nr, sends[i].flags_at, ~MSG_FASTOPEN & ~0U), SECCOMP_RET_ALLOW);
+		assert_int_equal(filter_rule(sends[i].nr)->error_number, EOPNOTSUPP);
+	}
+}
+
 static void single_operations_are_refused(void **state)
 {
 	static const uint32_t personalities[] = { 0, 0x8, 0x20000, 0x20008, 0xffffffff };
@@ -353,7 +374,8 @@ static void single_operations_are_refused(void **state)
 	refused(SYS_prctl, 35, 1, 0, EPERM);		/* PR_SET_MM */
 	ALLOWED(&safe, SYS_prctl, 15, 35, 35);
 	ALLOWED(&safe, SYS_prctl, 36, 1, 0);
-	ALLOWED(&safe, SYS_prctl, 22, 2, 0);		/* PR_SET_SECCOMP: no listener comes from it */
+	NOTIFIED(&safe, SYS_prctl, 22, 2, 0);		/* PR_SET_SECCOMP: no listener comes from it, but what it refuses is not seen */
+	assert_int_equal(rule_for(SYS_prctl, 22 | JUNK, 2, 0)->class, CALL_NOTED);
 }
 
 static void a_second_listener_is_refused_in_every_mode(void **state)
@@ -362,10 +384,17 @@ static void a_second_listener_is_refused_in_every_mode(void **state)
 	refused(SYS_seccomp, 1, 1 << 3, 0, EBUSY);
 	refused(SYS_seccomp, 1, 1 << 3 | 1 << 5 | 1, 0, EBUSY);
 	NOTIFIED(&off, SYS_seccomp, 1, 1 << 3, 0);
-	ALLOWED(&safe, SYS_seccomp, 1, 0, 0);
-	ALLOWED(&safe, SYS_seccomp, 1, 1 << 1 | 1, 0);
-	ALLOWED(&safe, SYS_seccomp, 0, 0, 0);
 	ALLOWED(&safe, SYS_seccomp, 2, 0, 0);
+}
+
+static void an_agents_own_filter_is_noted(void **state)
+{
+	(void)state;
+	NOTIFIED(&safe, SYS_seccomp, 1, 0, 0);
+	NOTIFIED(&safe, SYS_seccomp, 1, 1 << 1 | 1, 0);
+	NOTIFIED(&safe, SYS_seccomp, 0, 0, 0);
+	assert_int_equal(rule_for(SYS_seccomp, 1 | JUNK, 1, 0)->class, CALL_NOTED);
+	assert_int_equal(rule_for(SYS_seccomp, 1 | JUNK, 1 << 3 | 1, 0)->class, CALL_REFUSED);
 }
 
 static void foreign_abis_are_killed(void **state)
@@ -524,8 +553,10 @@ int main(void)
 		cmocka_unit_test(whole_calls_are_refused),
 		cmocka_unit_test(new_namespaces_are_refused_and_threads_are_not),
 		cmocka_unit_test(odd_sockets_are_refused_with_what_programs_expect),
+		cmocka_unit_test(sends_that_connect_are_refused),
 		cmocka_unit_test(single_operations_are_refused),
 		cmocka_unit_test(a_second_listener_is_refused_in_every_mode),
+		cmocka_unit_test(an_agents_own_filter_is_noted),
 		cmocka_unit_test(foreign_abis_are_killed),
 		cmocka_unit_test(numbers_without_a_row_pass_and_have_no_rule),
 		cmocka_unit_test(program_and_table_agree_on_random_registers),

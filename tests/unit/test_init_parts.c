@@ -116,6 +116,28 @@ static void the_channel_carries_text_and_a_descriptor(void **state)
 	close(pair[1]);
 }
 
+static void what_was_sent_before_a_death_arrives_though_the_dead_left_messages_unread(void **state)
+{
+	const struct init_message sent = { .type = ENFORCER_KEEP, .id = 5 };
+	struct init_message got;
+	char text[100];
+	int pair[2], fd;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(init_channel_send(pair[0], &sent, "not read", -1), 0);
+	assert_int_equal(init_channel_send(pair[1], &sent, "one", -1), 0);
+	assert_int_equal(init_channel_send(pair[1], &sent, "two", pair[0]), 0);
+	close(pair[1]);
+	assert_int_equal(init_channel_receive(pair[0], &got, text, sizeof(text), &fd, MSG_DONTWAIT), 1);
+	assert_string_equal(text, "one");
+	assert_int_equal(init_channel_receive(pair[0], &got, text, sizeof(text), &fd, MSG_DONTWAIT), 1);
+	assert_string_equal(text, "two");
+	close(fd);
+	assert_int_equal(init_channel_receive(pair[0], &got, text, sizeof(text), &fd, MSG_DONTWAIT), 0);
+	close(pair[0]);
+}
+
 static void a_message_whose_lengths_do_not_add_up_is_refused(void **state)
 {
 	char data[sizeof(struct init_message) + 8] = { 0 }, text[4];
@@ -134,6 +156,26 @@ static void a_message_whose_lengths_do_not_add_up_is_refused(void **state)
 	assert_int_equal(init_channel_receive(pair[1], &got, text, sizeof(text), &fd, 0), -EBADMSG);
 	close(pair[0]);
 	close(pair[1]);
+}
+
+static void messages_for_an_enforcer_that_does_not_read_are_bounded_and_counted(void **state)
+{
+	struct enforcer e = { .channel = -1 };
+	const struct init_message message = { .type = INIT_RECORD };
+
+	(void)state;
+	for (int i = 0; i < 3000; i++)
+		enforcer_append(&e, &message, "state\n", -1);
+	assert_in_range(e.nr_queued, 1000, 1100);
+	assert_int_equal(e.nr_queued + e.nr_dropped, 3000);
+	while (e.first)
+		enforcer_pop(&e);
+	assert_int_equal(e.nr_queued, 0);
+	/* Empty again, it takes new ones. */
+	enforcer_append(&e, &message, NULL, 2);
+	assert_non_null(e.first);
+	assert_true(is_open(e.first->fd) && e.first->fd != 2);
+	enforcer_pop(&e);
 }
 
 static char *folder;
@@ -169,15 +211,15 @@ static void our_block_is_appended_replaced_and_removed_and_nothing_else_changes(
 	(void)state;
 	write_file("a", "one\ntwo", 0640);
 	assert_int_equal(trust_file_block(in_folder("a"), "x=1\n", &e), 0);
-	assert_file("a", "one\ntwo\n# BEGIN cordon\nx=1\n# END cordon\n");
+	assert_file("a", "one\ntwo\n# >>> cordon\nx=1\n# <<< cordon\n");
 	assert_int_equal(trust_file_block(in_folder("a"), "x=2\n", &e), 0);
-	assert_file("a", "one\ntwo\n# BEGIN cordon\nx=2\n# END cordon\n");
+	assert_file("a", "one\ntwo\n# >>> cordon\nx=2\n# <<< cordon\n");
 	assert_int_equal(stat(in_folder("a"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0640);
 	assert_int_equal(trust_file_block(in_folder("a"), NULL, &e), 0);
 	assert_file("a", "one\ntwo\n");
 	assert_int_equal(trust_file_block(in_folder("new"), "y\n", &e), 0);
-	assert_file("new", "# BEGIN cordon\ny\n# END cordon\n");
+	assert_file("new", "# >>> cordon\ny\n# <<< cordon\n");
 }
 
 static void a_link_stays_a_link_and_its_target_changes(void **state)
@@ -191,7 +233,7 @@ static void a_link_stays_a_link_and_its_target_changes(void **state)
 	assert_int_equal(trust_file_block(in_folder("link"), "z\n", &e), 0);
 	assert_int_equal(lstat(in_folder("link"), &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
-	assert_file("real", "r\n# BEGIN cordon\nz\n# END cordon\n");
+	assert_file("real", "r\n# >>> cordon\nz\n# <<< cordon\n");
 }
 
 static void folders_are_made_and_taken_but_links_and_strangers_are_refused(void **state)
@@ -226,7 +268,7 @@ static void certificates_are_compared_without_their_white_space(void **state)
 	char *b = probe_certificate("x\n-----BEGIN CERTIFICATE-----\nABCD\n-----END CERTIFICATE-----\n");
 
 	(void)state;
-	assert_string_equal(a, "ABCD");
+	assert_string_equal(a, "-----BEGINCERTIFICATE-----ABCD-----ENDCERTIFICATE-----");
 	assert_string_equal(a, b);
 	assert_null(probe_certificate("-----BEGIN CERTIFICATE-----\nABCD\n"));
 	free(a);
@@ -260,7 +302,9 @@ int main(void)
 		cmocka_unit_test(kept_descriptors_are_owned_replaced_and_dropped),
 		cmocka_unit_test(only_the_runtime_is_outside),
 		cmocka_unit_test(the_channel_carries_text_and_a_descriptor),
+		cmocka_unit_test(what_was_sent_before_a_death_arrives_though_the_dead_left_messages_unread),
 		cmocka_unit_test(a_message_whose_lengths_do_not_add_up_is_refused),
+		cmocka_unit_test(messages_for_an_enforcer_that_does_not_read_are_bounded_and_counted),
 		cmocka_unit_test(our_block_is_appended_replaced_and_removed_and_nothing_else_changes),
 		cmocka_unit_test(a_link_stays_a_link_and_its_target_changes),
 		cmocka_unit_test(folders_are_made_and_taken_but_links_and_strangers_are_refused),

@@ -430,6 +430,7 @@ static void begin(struct container *c, const char *enforcer)
 					      .ca_dir = c->ca,
 					      .trust_dir = c->trust,
 					      .trust_spare_dir = c->spare,
+					      .local_ca_dir = "/nonexistent",
 					      .etc_dir = c->etc };
 }
 

@@ -25,7 +25,7 @@
 
 #include <cmocka.h>
 
-static char dir[64], etc[80], ca[80], trust[80], spare[80], store[128];
+static char dir[64], etc[80], ca[80], trust[80], spare[80], local[80], store[128];
 static struct trust_report *report;
 static struct init_settings settings;
 
@@ -70,9 +70,10 @@ static int set_up(void **state)
 	snprintf(ca, sizeof(ca), "%s/ca", dir);
 	snprintf(trust, sizeof(trust), "%s/trust", dir);
 	snprintf(spare, sizeof(spare), "%s/spare", dir);
+	snprintf(local, sizeof(local), "%s/local", dir);
 	snprintf(store, sizeof(store), "%s/ssl/certs/ca-certificates.crt", etc);
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	settings = (struct init_settings){ .ca_dir = ca, .trust_dir = trust, .trust_spare_dir = spare, .etc_dir = etc };
+	settings = (struct init_settings){ .ca_dir = ca, .trust_dir = trust, .trust_spare_dir = spare, .local_ca_dir = local, .etc_dir = etc };
 	/* A store with one certificate of somebody else, as the image has it. */
 	return shell("chmod 755 %s; mkdir -p %s/ssl/certs %s/profile.d && echo 'ORIGINAL=1' >%s/environment && cd %s && "
 		     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=Other -keyout other.key -out %s 2>/dev/null",
@@ -158,6 +159,25 @@ static void a_second_start_replaces_the_first_ones_ca_everywhere(void **state)
 	snprintf(path, sizeof(path), "%s/wgetrc", etc);
 	assert_int_equal(count(path, "https_proxy = http://127.0.0.1:48081"), 1);
 	assert_int_equal(shell(". %s/profile.d/proxy.sh && test \"$CURL_CA_BUNDLE\" = %s/bundle.pem", etc, trust), 0);
+}
+
+static void local_roots_are_believed_once(void **state)
+{
+	(void)state;
+	/* One that is new, the one the store has already, and a file that is none. */
+	assert_int_equal(shell("mkdir %s && cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=Local -keyout %s/l.key "
+			       "-out new.crt 2>/dev/null && cp %s old.crt && echo nothing >none.crt && cp new.crt not-named-so",
+			       local, local, dir, store),
+			 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(run_trust("aaaaaaaa", 48080), 0);
+		assert_int_equal(count(store, "BEGIN CERTIFICATE"), 3);
+		assert_int_equal(shell("openssl verify -no-CApath -CAfile %s %s/new.crt >/dev/null 2>&1", store, local), 0);
+		assert_int_equal(shell("openssl verify -no-CApath -CAfile %s/bundle.pem %s/new.crt >/dev/null 2>&1", trust, local), 0);
+	}
+	assert_int_equal(shell("rm %s/new.crt", local), 0);
+	assert_int_equal(run_trust("aaaaaaaa", 48080), 0);
+	assert_int_equal(count(store, "BEGIN CERTIFICATE"), 2);
 }
 
 static void what_an_earlier_proxy_left_in_its_folder_is_not_followed(void **state)
@@ -282,7 +302,7 @@ static void mitmproxy_signs_with_our_ca_and_the_probe_knows_it_from_another(void
 	assert_true(becomes_ready(&probe, why, sizeof(why)));
 	/* With our store alone the intercepted answer is believed; without our CA it is not. */
 	assert_int_equal(shell("env -i PATH=/usr/bin:/bin https_proxy=http://127.0.0.1:%d curl -sS --max-time 20 --cacert %s https://localhost:%d/ | "
-			       "grep -q 's_server'", port, store, target),
+			       "grep 's_server' >/dev/null", port, store, target),
 			 0);
 	assert_int_equal(shell("env -i PATH=/usr/bin:/bin https_proxy=http://127.0.0.1:%d curl -sS --max-time 20 --cacert %s https://localhost:%d/ "
 			       ">/dev/null 2>&1", port, other, target),
@@ -328,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_key_is_the_proxys_alone_and_the_store_believes_the_ca, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_second_start_replaces_the_first_ones_ca_everywhere, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(local_roots_are_believed_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_an_earlier_proxy_left_in_its_folder_is_not_followed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_read_only_root_is_degraded_and_the_bundle_goes_to_the_spare_folder, set_up, tear_down),
 		cmocka_unit_test(the_environment_names_the_proxy_the_bundle_and_the_ca),
