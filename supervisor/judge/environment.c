@@ -44,21 +44,31 @@ static bool base_matches(const struct names *names, const char *path)
 	return names_match(names, base, strlen(base));
 }
 
+static bool is_meant_for(const struct judging *j, const struct env_setter *helper)
+{
+	if (!helper->programs.exact.nr && !helper->programs.prefixes.nr)
+		return true;
+	return j->action->program && !j->action->interpreter && !path_is_writable(j, j->action->program) &&
+	       base_matches(&helper->programs, j->action->program);
+}
+
 /*
- * A tool of the image hands names to its helpers (git -c a=b runs git maintenance with GIT_CONFIG_PARAMETERS). Both ends have to be the
- * image's: whoever may write one of them could speak in its name.
+ * A tool of the image sets names for its helpers (git -c a=b runs git maintenance with GIT_CONFIG_PARAMETERS), and a shell between them hands
+ * on what it was given, which was judged then: a script cannot change what its shell began with.
  */
-static bool is_for_helper(const struct judging *j, const char *name, size_t len)
+static bool is_for_helper(const struct judging *j, const char *entry, size_t len)
 {
 	const struct environment *environment = &j->policy->environment;
-	const char *caller = j->action->caller, *program = j->action->program;
+	const char *caller = j->action->caller;
+	bool handed_on;
 	size_t i;
 
-	if (!caller || !program || j->action->interpreter || path_is_writable(j, caller) || path_is_writable(j, program))
+	if (!caller || path_is_writable(j, caller))
 		return false;
-	for (i = 0; i < environment->nr_setters; i++)
-		if (names_match(&environment->setters[i].names, name, len) && base_matches(&environment->setters[i].setters, caller) &&
-		    base_matches(&environment->setters[i].programs, program))
+	handed_on = is_image_shell(j, caller) && is_own_value(j->action->caller_environment, entry, len);
+	for (i = 0; i < environment->nr_helpers; i++)
+		if (names_match(&environment->helpers[i].names, entry, len) && is_meant_for(j, &environment->helpers[i]) &&
+		    (handed_on || base_matches(&environment->helpers[i].setters, caller)))
 			return true;
 	return false;
 }

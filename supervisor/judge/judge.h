@@ -54,6 +54,7 @@ struct action {
 	bool shell_text;		/* check exec: argv is one command text, not split */
 	const char *const *environment;	/* the envp of the exec, or NULL */
 	const char *caller;		/* canonical path of the program that execs, or NULL when it is not known */
+	const char *const *caller_environment;	/* what that program began with, or NULL */
 	bool first;			/* the exec a launch begins with, made by Cordon itself: argv is the launch's own */
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;

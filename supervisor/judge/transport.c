@@ -135,13 +135,6 @@ const struct transport *judge_transport(const struct policy *policy, const char 
 
 /* ---- execs ---- */
 
-static bool is_shell(const struct judging *j, const char *path)
-{
-	const struct command *command = policy_command(j->policy, path_base(path));
-
-	return command && command->effects == EFFECT_SHELL && !path_is_writable(j, path);
-}
-
 /* The program is the one the words name (mawk for awk, an applet of busybox), and the image's own. */
 static bool is_named_program(const struct judging *j, const char *called)
 {
@@ -158,7 +151,7 @@ static bool is_named_program(const struct judging *j, const char *called)
 /* A script of the host's in a place agents write: no more than "sh SCRIPT", which needs no leave, while a shell of the image reads it. */
 static bool is_shell_script(const struct judging *j, const char *called)
 {
-	return j->action->interpreter && strcmp(j->action->program, called) == 0 && is_shell(j, j->action->interpreter);
+	return j->action->interpreter && strcmp(j->action->program, called) == 0 && is_image_shell(j, j->action->interpreter);
 }
 
 static bool is_accounted_for(const struct judging *j, const char *const *argv)
@@ -168,7 +161,7 @@ static bool is_accounted_for(const struct judging *j, const char *const *argv)
 
 	if (j->action->first)
 		return !transport->wrap;
-	if (!j->action->caller || !is_shell(j, j->action->caller))
+	if (!j->action->caller || !is_image_shell(j, j->action->caller))
 		return false;
 	for (i = 0; i < transport->nr_runs; i++)
 		if (argv_matches(&transport->runs[i], argv))

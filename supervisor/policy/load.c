@@ -250,11 +250,11 @@ static int check_setters(struct load *l)
 	const char *name;
 	size_t i;
 
-	for (i = 0; i < environment->nr_setters; i++) {
-		if (!has_unfit_setter(&l->policy, &environment->setters[i].setters, &name))
+	for (i = 0; i < environment->nr_helpers; i++) {
+		if (!has_unfit_setter(&l->policy, &environment->helpers[i].setters, &name))
 			continue;
 		if (l->error)
-			l->error->line = environment->setters[i].origin.line;
+			l->error->line = environment->helpers[i].origin.line;
 		file_error(l, "environment.json", -EINVAL, "");
 		return err_set(l->error, -EINVAL, "%s runs what others write: it cannot vouch for a name", name);
 	}

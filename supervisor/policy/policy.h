@@ -118,11 +118,11 @@ struct network_port {		/* an address and port that is always reachable, for exam
 
 enum env_mode { ENV_SELECTED, ENV_ALL };
 
-/* An image's program that hands names of code_names to its own helpers. */
+/* Programs of the image that set names of code_names for what they run. */
 struct env_setter {
-	struct names setters;		/* base names of the program that execs; never a shell or a wrapper */
+	struct names setters;		/* base names of the program that execs; never a shell, an interpreter or a wrapper */
 	struct names names;		/* what it may set */
-	struct names programs;		/* base names of what it may set them for */
+	struct names programs;		/* base names of what it may set them for; empty: for whatever it runs */
 	struct origin origin;
 };
 
@@ -133,7 +133,7 @@ struct environment {		/* environment.json */
 	struct strings deny;		/* exact, wins over allow */
 	struct names code_names;	/* change which code is loaded: refused at launch, in text and at each execve when not the launch's own value */
 	struct names text_names;	/* programs change these themselves: refused only where command text sets them */
-	struct env_setter *setters; size_t nr_setters;
+	struct env_setter *helpers; size_t nr_helpers;
 	struct origin origin;
 };
 

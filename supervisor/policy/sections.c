@@ -128,7 +128,7 @@ static int read_setter(const struct node *node, void *ret)
 	static const struct field fields[] = {
 		{ "setters", read_some_names, MEMBER(setters), true },
 		{ "names", read_some_names, MEMBER(names), true },
-		{ "programs", read_some_names, MEMBER(programs), true },
+		{ "programs", read_some_names, MEMBER(programs), false },
 	};
 #undef MEMBER
 
@@ -140,7 +140,7 @@ static int read_helpers(const struct node *node, void *ret)
 {
 	struct environment *environment = ret;
 
-	return node_array(node, read_setter, &environment->setters, &environment->nr_setters, sizeof(*environment->setters));
+	return node_array(node, read_setter, &environment->helpers, &environment->nr_helpers, sizeof(*environment->helpers));
 }
 
 int section_environment(const struct node *root, struct policy *policy)
