@@ -135,7 +135,7 @@ const struct transport *judge_transport(const struct policy *policy, const char 
 
 /* ---- execs ---- */
 
-/* The program is the one the words name (mawk for awk, an applet of busybox), and the image's own. */
+/* The program is the image's own and the one the words name, under its name or another's: mawk is awk, pgrep is pkill, busybox is all. */
 static bool is_named_program(const struct judging *j, const char *called)
 {
 	const char *program = j->action->program;
@@ -145,7 +145,8 @@ static bool is_named_program(const struct judging *j, const char *called)
 		return false;
 	if (strcmp(path_base(program), path_base(called)) == 0)
 		return true;
-	return command && (command->multicall || command == policy_command(j->policy, path_base(called)));
+	return command && (command->multicall || command == policy_command(j->policy, path_base(called)) ||
+			   !(command->effects & ~(unsigned)(EFFECT_READ | EFFECT_STATE)));
 }
 
 /* A script of the host's in a place agents write: no more than "sh SCRIPT", which needs no leave, while a shell of the image reads it. */

@@ -214,6 +214,18 @@ static void an_installation_makes_its_own_execs_only(void **state)
 	expect_exec('d', WORDS("sh", "-c", "true"), EXEC(SH, "/usr/bin/chmod", "chmod", "0555", RESOLVER ".tmp.17"));
 }
 
+static void a_program_may_have_another_name(void **state)
+{
+	const char *const launch[] = { "sh", "-lc", "pkill -f -- 'a b' >/dev/null 2>&1 || true", NULL };
+
+	(void)state;
+	expect_exec('a', launch, EXEC(SH, "/usr/bin/pkill", "pkill", "-f", "--", "a b"));
+	expect_exec('a', launch, EXEC(SH, "/usr/bin/pgrep", "pkill", "-f", "--", "a b"));
+	expect_exec('r', launch, EXEC(SH, "/usr/bin/python3.11", "pkill", "-f", "--", "a b"));
+	expect_exec('r', launch, EXEC(SH, "/tmp/pgrep", "pkill", "-f", "--", "a b"));
+	expect_exec('r', launch, EXEC(SH, "/usr/bin/pkill", "pkill", "-f", "a b"));
+}
+
 static void a_wrapped_command_is_judged_as_always(void **state)
 {
 	const char *const launch[] = { "sh", "-lc", PTY, "sh", STAGE, STAGE "/" UUID "_pty.pid", "rm", "-rf", "/workspace", NULL };
@@ -376,6 +388,7 @@ int main(void)
 		cmocka_unit_test(a_wrap_says_where_the_command_begins),
 		cmocka_unit_test(a_text_that_differs_is_an_agents),
 		cmocka_unit_test(an_installation_makes_its_own_execs_only),
+		cmocka_unit_test(a_program_may_have_another_name),
 		cmocka_unit_test(a_wrapped_command_is_judged_as_always),
 		cmocka_unit_test(a_command_of_the_host_passes_as_the_first_exec),
 		cmocka_unit_test(every_template_speaks_for_itself),
