@@ -409,6 +409,8 @@ int enforcer_main(void)
 		return EXIT_INTERNAL;
 	/* PID 1 hands its own on: the image's, trusted, and what a launch's variables are compared with. */
 	e->image = (const char *const *)environ;
+	if (plan_gateway(e->image, "/etc/hosts", &e->gateway) < 0)
+		return EXIT_INTERNAL;
 	/* Ids go on where an earlier enforcer cannot have been. */
 	first_launch = (uint64_t)e->restarts * 100000 + 1;
 	e->next_launch = first_launch;

@@ -200,6 +200,8 @@ void status_service(struct enforcer *e, const char *json);
 const char **plan_roots(const struct policy *policy, const char *home);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
 const char **plan_protected(const struct policy *policy);
+/* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
+int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_gateway);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -223,6 +225,7 @@ struct enforcer {
 	int mounts[2];			/* safe, off; -1: not made */
 	struct user_identity launch_user;
 	const char *const *image;	/* PID 1's environ, which is ours */
+	struct scope gateway;		/* HOST_GATEWAY, resolved at start */
 	char *added_text;
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;

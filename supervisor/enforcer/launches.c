@@ -312,6 +312,8 @@ static int take_spec(struct enforcer *e, struct launch *l, int fd, int64_t bytes
 		.home = l->blob + s->home_offset,
 		.write_roots = l->roots,
 		.launch_environment = l->environment,
+		.gateway = e->gateway.nr ? &e->gateway : NULL,
+		.transport = judge_transport(e->policy, l->argv, NULL),
 	};
 	return 0;
 }

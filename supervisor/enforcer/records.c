@@ -263,6 +263,14 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	json_int(&j, "pid", l->command);
 	json_int(&j, "keeper", l->keeper_pid);
 	record_put_argv(&j, l->argv);
+	if (l->subject.transport) {
+		json_object_begin(&j, "transport");
+		json_text(&j, "id", l->subject.transport->id);
+		json_text(&j, "kind", l->subject.transport->wrap ? "wrap" : "housekeeping");
+		if (l->subject.transport->wrap)		/* from here on it is the agent's command */
+			json_uint(&j, "command_at", l->subject.transport->argv.nr);
+		json_object_end(&j);
+	}
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);
 	json_uint(&j, "start_us", now_us() - l->spec->asked_us);
