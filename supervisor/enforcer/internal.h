@@ -53,6 +53,8 @@ struct zygote {
 
 /* The zygote of this class, started when there is none. NULL with ret_error. */
 struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool off, struct err *ret_error);
+/* It did not take a launch: say when it can. */
+void zygote_wants_room(struct enforcer *e, struct zygote *z);
 uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
 void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
@@ -93,10 +95,11 @@ struct launch_order {			/* everything a spec is made of */
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
 	bool terminal;			/* one of the client's descriptors is one */
-	int client, stdio[3];		/* taken */
+	int client;			/* taken on success */
+	int stdio[3];			/* borrowed: the zygote gets its own */
 };
 
-/* Returns 0, or -errno with ret_error; then client is still the caller's, stdio closed. */
+/* Returns 0; -EAGAIN when the zygote is full: requests_state_changed() is called when it has room; or -errno with ret_error. */
 int launch_start(struct enforcer *e, struct launch_order *order, struct err *ret_error);
 void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 /* The enforcer refused something in this launch: its keeper holds the JSON for the client. */
