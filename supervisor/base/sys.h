@@ -33,6 +33,20 @@
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
 #endif
 
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452	/* since 6.6 */
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463	/* since 6.13 */
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469	/* since 6.17 */
+#endif
+#ifndef SYS_open_tree_attr
+#define SYS_open_tree_attr 467	/* since 6.15 */
+#endif
+
 /* The rights that a rule on something other than a folder may carry: the kernel refuses the rest (EINVAL). */
 #define SYS_LANDLOCK_FILE_RIGHTS \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE | \

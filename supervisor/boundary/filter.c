@@ -9,6 +9,7 @@
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/err.h"
+#include "supervisor/base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,19 +31,6 @@
 #endif
 
 /* Newer than Debian 12's headers. */
-#ifndef SYS_open_tree_attr
-#define SYS_open_tree_attr 467			/* since 6.15 */
-#endif
-#ifndef SYS_fchmodat2
-#define SYS_fchmodat2 452			/* since 6.6 */
-#endif
-#ifndef SYS_setxattrat
-#define SYS_setxattrat 463			/* since 6.13 */
-#define SYS_removexattrat 466
-#endif
-#ifndef SYS_file_setattr
-#define SYS_file_setattr 469			/* since 6.17 */
-#endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080		/* unshare and clone3 only: in clone(2) these bits are the exit signal */
 #endif
