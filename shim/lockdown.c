@@ -101,7 +101,7 @@ static int add_rule(int ruleset, const char *path, uint64_t access)
 int lockdown_open_ruleset(const struct spec *spec, const char *blob)
 {
 	const struct spec_landlock *rules = (const void *)(blob + spec->landlock_offset);
-	struct sys_landlock_ruleset attr = { .handled_access_fs = spec->landlock_handled };
+	struct sys_landlock_ruleset attr = { .handled_access_fs = spec->landlock_handled, .handled_access_net = spec->landlock_handled_net };
 	int ruleset = sys_landlock_create_ruleset(&attr, spec->landlock_bytes);
 
 	for (uint32_t i = 0; ruleset >= 0 && i < spec->nr_landlock; i++) {

@@ -124,6 +124,7 @@ struct spec {
 	uint16_t rows, columns;
 	uint32_t nr_filter, filter_offset;	/* struct sock_filter each; 0: no filter (off without SYS_ADMIN) */
 	uint64_t landlock_handled;		/* 0: no layer */
+	uint64_t landlock_handled_net;		/* of ports no rule opens any */
 	uint32_t landlock_bytes;		/* size of the ruleset attribute this ABI takes */
 	uint32_t nr_landlock, landlock_offset;	/* struct spec_landlock each */
 	uint32_t cwd_offset;

@@ -9,6 +9,7 @@
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/err.h"
+#include "supervisor/base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,19 +32,6 @@
 #endif
 
 /* Newer than Debian 12's headers. */
-#ifndef SYS_open_tree_attr
-#define SYS_open_tree_attr 467			/* since 6.15 */
-#endif
-#ifndef SYS_fchmodat2
-#define SYS_fchmodat2 452			/* since 6.6 */
-#endif
-#ifndef SYS_setxattrat
-#define SYS_setxattrat 463			/* since 6.13 */
-#define SYS_removexattrat 466
-#endif
-#ifndef SYS_file_setattr
-#define SYS_file_setattr 469			/* since 6.17 */
-#endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080		/* unshare and clone3 only: in clone(2) these bits are the exit signal */
 #endif
@@ -51,6 +39,7 @@
 #define PROTOCOL_L2TP 115
 #define PROTOCOL_SCTP 132
 #define PROTOCOL_SMC 256
+#define PROTOCOL_MPTCP 262
 #define SOCKET_TYPE_MASK 0xf			/* the rest of socket(2)'s type argument is SOCK_CLOEXEC and SOCK_NONBLOCK */
 #define NETLINK_PROTOCOL_MASK 0x1f		/* the kernel refuses numbers from MAX_LINKS, 32, on */
 #define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
@@ -175,6 +164,14 @@ static const struct row rows[] = {
 	  true,
 	  { ONE_OF(0, ALL_BITS, SECCOMP_SET_MODE_FILTER), ANY_BIT(1, SECCOMP_FILTER_FLAG_NEW_LISTENER) } },
 
+	/* An agent's own filter can only take calls away, but then they are refused where nobody sees it: that there is one is recorded. */
+	{ { SYS_seccomp, "seccomp", CALL_NOTED, 0, "A filter of the agent's own can hide refused calls from the record." },
+	  false,
+	  { ONE_OF(0, ALL_BITS, SECCOMP_SET_MODE_FILTER, SECCOMP_SET_MODE_STRICT), NONE_OF(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_FILTER_FLAG_NEW_LISTENER) } },
+	{ { SYS_prctl, "prctl", CALL_NOTED, 0, "A filter of the agent's own can hide refused calls from the record." },
+	  false,
+	  { ONE_OF(0, ALL_BITS, PR_SET_SECCOMP) } },
+
 	REFUSE(mount, EPERM, MOUNTS),
 	REFUSE(umount2, EPERM, MOUNTS),
 	REFUSE(pivot_root, EPERM, MOUNTS),
@@ -256,9 +253,12 @@ static const struct row rows[] = {
 	/* (AF_INET, SOCK_PACKET) is an AF_PACKET socket to the kernel. */
 	REFUSE(socket, EPERM, "Raw sockets go around every address rule.", ONE_OF(0, ALL_BITS, AF_INET, AF_INET6),
 	       NONE_OF(1, SOCKET_TYPE_MASK, SOCK_STREAM, SOCK_DGRAM)),
-	/* SCTP connects by setsockopt, SMC by messages of its own, L2TP sends bare IP packets: none of them by a judged connect(2). */
+	/*
+	 * SCTP connects by setsockopt, SMC by messages of its own, L2TP sends bare IP packets: none of them by a judged connect(2). MPTCP does,
+	 * but Landlock does not hold its connects (6.13), and Landlock is what a raced connect runs into. Programs fall back to TCP.
+	 */
 	REFUSE(socket, EPROTONOSUPPORT, "This protocol connects in ways that are not judged.", ONE_OF(0, ALL_BITS, AF_INET, AF_INET6),
-	       ONE_OF(2, ALL_BITS, PROTOCOL_L2TP, PROTOCOL_SCTP, PROTOCOL_SMC)),
+	       ONE_OF(2, ALL_BITS, PROTOCOL_L2TP, PROTOCOL_SCTP, PROTOCOL_SMC, PROTOCOL_MPTCP)),
 	/* EPROTONOSUPPORT is what PAM and sudo take for "no audit in this kernel". */
 	REFUSE(socket, EPROTONOSUPPORT, "This netlink protocol configures the kernel.", ONE_OF(0, ALL_BITS, AF_NETLINK),
 	       NONE_OF(2, NETLINK_PROTOCOL_MASK, NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT, NETLINK_GENERIC)),

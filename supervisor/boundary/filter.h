@@ -23,6 +23,7 @@ enum call_class {
 	CALL_CONNECT,
 	CALL_BIND,
 	CALL_SEND,		/* sendto with an address; sendmsg and sendmmsg always (their address is in memory) */
+	CALL_NOTED,		/* recorded, then continued: registers alone say all there is to say */
 	CALL_REFUSED,		/* notified, answered with error_number, recorded: registers alone decided */
 };
 

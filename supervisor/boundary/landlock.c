@@ -38,6 +38,11 @@ uint64_t landlock_handled(int abi)
 	return handled;
 }
 
+uint64_t landlock_handled_net(int abi)
+{
+	return abi >= 4 ? LANDLOCK_ACCESS_NET_BIND_TCP | LANDLOCK_ACCESS_NET_CONNECT_TCP : 0;
+}
+
 static int add(struct plan *plan, const char *path, uint64_t access)
 {
 	if (plan->nr == plan->max)

@@ -22,6 +22,12 @@ struct landlock_rule {
 uint64_t landlock_handled(int abi);
 
 /*
+ * TCP connects, of which no rule allows any: a launch's own are made by the enforcer on duplicates, so that the only one this hits is the
+ * one a raced descriptor or address put into a call that was continued. 0 for an ABI below 4 (6.7).
+ */
+uint64_t landlock_handled_net(int abi);
+
+/*
  * Fills at most rules_max. Returns the number of rules (0 in mode off, which has no layer), or -E2BIG. Mode readonly reads by the
  * strict roots whatever the policy's style, as its own meaning asks.
  */

@@ -3,6 +3,7 @@
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
+#include "supervisor/boundary/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,32 +115,15 @@ static int splice_link(struct walk *w, const char *target)
 	return 0;
 }
 
-static pid_t thread_group(pid_t tid)
-{
-	char path[32], line[128];
-	pid_t tgid = tid;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	status = fopen(path, "re");
-	if (!status)
-		return tid;
-	while (fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			break;
-	fclose(status);
-	return tgid;
-}
-
 /* self and thread-self are the reader's own: ours would be the enforcer's. */
 static int proc_link_text(const struct walk *w, int link, const char *name, char *ret_text, size_t bytes)
 {
 	ssize_t len;
 
 	if (strcmp(name, "self") == 0)
-		return snprintf(ret_text, bytes, "%d", thread_group(w->tid)), 0;
+		return snprintf(ret_text, bytes, "%d", process_group(w->tid)), 0;
 	if (strcmp(name, "thread-self") == 0)
-		return snprintf(ret_text, bytes, "%d/task/%d", thread_group(w->tid), w->tid), 0;
+		return snprintf(ret_text, bytes, "%d/task/%d", process_group(w->tid), w->tid), 0;
 	len = readlinkat(link, "", ret_text, bytes - 1);
 	if (len < 0)
 		return -errno;

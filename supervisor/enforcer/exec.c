@@ -8,7 +8,12 @@
  */
 #include "supervisor/enforcer/internal.h"
 
+#include "supervisor/base/io.h"
+
+#include "supervisor/boundary/process.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/ptrace.h>
 #include <signal.h>
 #include <stdio.h>
@@ -74,30 +79,6 @@ static void flight_remove(struct enforcer *e, struct flight *f)
 	}
 }
 
-static pid_t thread_group(pid_t tid)
-{
-	char path[48];
-	struct stat st;
-
-	/* /proc/TGID/task/TID exists only under the right group; for a leader, which most are, one look is enough. */
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", tid, tid);
-	if (stat(path, &st) == 0) {
-		char line[128];
-		pid_t group = tid;
-		FILE *status;
-
-		snprintf(path, sizeof(path), "/proc/%d/status", tid);
-		status = fopen(path, "re");
-		while (status && fgets(line, sizeof(line), status))
-			if (sscanf(line, "Tgid: %d", &group) == 1)
-				break;
-		if (status)
-			fclose(status);
-		return group;
-	}
-	return tid;
-}
-
 /* Members for the record: what was asked and what it resolved to. */
 static void describe(const struct exec_call *x, struct buf *ret_what)
 {
@@ -143,10 +124,75 @@ static void pass(struct enforcer *e, struct flight *f, const struct decision *sh
 	flight_give(e, f);
 }
 
+struct caller {
+	char path[RESOLVE_PATH_MAX];
+	struct buf environment;
+	const char **entries;		/* views, NULL-terminated */
+};
+
+static const char **split_environment(struct buf *text)
+{
+	const char **entries, *at;
+	size_t nr = 0;
+
+	buf_char(text, 0);
+	if (text->failed)
+		return NULL;
+	for (at = text->data; at < text->data + text->len; at += strlen(at) + 1)
+		nr++;
+	entries = calloc(nr + 1, sizeof(*entries));
+	for (at = text->data, nr = 0; entries && at < text->data + text->len; at += strlen(at) + 1)
+		entries[nr++] = at;
+	return entries;
+}
+
+/*
+ * Which program execs, and what it began with: the caller is held in its call, and an exec of another thread of its would end it, so this does
+ * not change under us. A file that has no name any more is nobody's.
+ */
+static void find_caller(pid_t tid, struct caller *ret)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t tail = sizeof(deleted) - 1;
+	char link[32];
+	ssize_t len;
+
+	*ret = (struct caller){ 0 };
+	snprintf(link, sizeof(link), "/proc/%d/exe", tid);
+	len = readlink(link, ret->path, sizeof(ret->path) - 1);
+	ret->path[len > 0 ? len : 0] = 0;
+	if (len > (ssize_t)tail && strcmp(ret->path + len - tail, deleted) == 0)
+		ret->path[0] = 0;
+	snprintf(link, sizeof(link), "/proc/%d/environ", tid);
+	if (io_read_file(AT_FDCWD, link, 1u << 20, &ret->environment) == 0)
+		ret->entries = split_environment(&ret->environment);
+}
+
+/* Until its first exec the command is still the program its keeper is. */
+static bool is_first(const struct flight *f)
+{
+	const struct launch *l = f->call.launch;
+	struct stat mine, keepers;
+	char own[32], keeper[32];
+
+	snprintf(own, sizeof(own), "/proc/%d/exe", f->tid);
+	snprintf(keeper, sizeof(keeper), "/proc/%d/exe", l->keeper_pid);
+	return f->tid == l->command && stat(own, &mine) == 0 && stat(keeper, &keepers) == 0 && mine.st_dev == keepers.st_dev &&
+	       mine.st_ino == keepers.st_ino;
+}
+
+/* Who execs only ever helps, and most execs need no help: only those that do are worth the look. */
+static bool needs_caller(const struct flight *f, const struct decision *shadow)
+{
+	return f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
+	       (f->decision.unreviewed && f->call.launch->subject.transport);
+}
+
 static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
 {
 	const struct exec_call *x = &f->exec;
 	char link[32], cwd[RESOLVE_PATH_MAX];
+	struct caller caller;
 	ssize_t len;
 	struct action action = {
 		.kind = ACTION_EXEC,
@@ -161,6 +207,15 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 	cwd[len > 0 ? len : 0] = 0;
 	action.cwd = len > 0 ? cwd : NULL;
 	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	if (!needs_caller(f, ret_shadow))
+		return;
+	find_caller(f->tid, &caller);
+	action.caller = caller.path[0] ? caller.path : NULL;
+	action.caller_environment = caller.entries;
+	action.first = is_first(f);
+	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	free(caller.entries);
+	buf_free(&caller.environment);
 }
 
 static void fly(struct enforcer *e, struct flight *f)
@@ -214,10 +269,10 @@ static bool group_is_busy(const struct enforcer *e, struct flight *f)
 {
 	if (!e->flights->flying)
 		return false;
-	f->group = thread_group(f->tid);
+	f->group = process_group(f->tid);
 	for (struct flight *other = e->flights->flying; other; other = other->next) {
 		if (!other->group)
-			other->group = thread_group(other->tid);
+			other->group = process_group(other->tid);
 		if (other->group == f->group)
 			return true;
 	}

@@ -103,8 +103,6 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
 bool launch_descends(const struct enforcer *e, pid_t pid);
-/* 0 when there is no such process. */
-pid_t launch_parent_of(pid_t pid);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -206,6 +204,8 @@ void status_service(struct enforcer *e, const char *json);
 const char **plan_roots(const struct policy *policy, const char *home);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
 const char **plan_protected(const struct policy *policy);
+/* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
+int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_gateway);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -228,12 +228,13 @@ struct enforcer {
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
 	struct user_identity launch_user;
-	char *image_environment;	/* PID 1's environ, NUL-separated */
-	const char **image;		/* views, NULL-terminated */
+	const char *const *image;	/* PID 1's environ, which is ours */
+	struct scope gateway;		/* HOST_GATEWAY, resolved at start */
 	char *added_text;
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;
 	enum init_state state;
+	bool state_final;		/* PID 1 tries no recovery from it */
 	char state_why[256];
 	unsigned restarts;
 	struct zygote *zygotes;

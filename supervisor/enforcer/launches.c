@@ -9,6 +9,7 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/landlock.h"
+#include "supervisor/boundary/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -63,6 +64,7 @@ static int put_landlock(const struct enforcer *e, const struct judge_subject *su
 	s->nr_landlock = (uint32_t)nr;
 	s->landlock_offset = put(b, packed, (size_t)nr * sizeof(packed[0]));
 	s->landlock_handled = landlock_handled(e->landlock_abi);
+	s->landlock_handled_net = landlock_handled_net(e->landlock_abi);
 	s->landlock_bytes = (uint32_t)sys_landlock_ruleset_bytes(e->landlock_abi);
 	return 0;
 }
@@ -310,6 +312,8 @@ static int take_spec(struct enforcer *e, struct launch *l, int fd, int64_t bytes
 		.home = l->blob + s->home_offset,
 		.write_roots = l->roots,
 		.launch_environment = l->environment,
+		.gateway = e->gateway.nr ? &e->gateway : NULL,
+		.transport = judge_transport(e->policy, l->argv, NULL),
 	};
 	return 0;
 }
@@ -411,40 +415,13 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 
 /* ---- ends ---- */
 
-static pid_t parent_of(pid_t pid, int *ret_filters)
-{
-	char path[32], line[128];
-	pid_t parent = 0;
-	FILE *status;
-
-	if (ret_filters)
-		*ret_filters = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	if (!status)
-		return 0;
-	while (fgets(line, sizeof(line), status)) {
-		if (sscanf(line, "PPid: %d", &parent) == 1)
-			continue;
-		if (ret_filters)
-			(void)sscanf(line, "Seccomp_filters: %d", ret_filters);
-	}
-	fclose(status);
-	return parent;
-}
-
-pid_t launch_parent_of(pid_t pid)
-{
-	return parent_of(pid, NULL);
-}
-
 static bool has_keeper(const struct enforcer *e, pid_t pid)
 {
 	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
 		for (const struct launch *l = e->launches; l; l = l->next)
 			if (l->keeper_pid == pid)
 				return true;
-		pid = parent_of(pid, NULL);
+		pid = process_parent(pid);
 	}
 	return false;
 }
@@ -458,7 +435,7 @@ bool launch_descends(const struct enforcer *e, pid_t pid)
 		for (const struct launch *l = e->launches; l; l = l->next)
 			if (l->keeper_pid == pid)
 				return true;
-		pid = parent_of(pid, NULL);
+		pid = process_parent(pid);
 	}
 	return false;
 }
@@ -469,11 +446,10 @@ bool launch_descends(const struct enforcer *e, pid_t pid)
  */
 static void kill_orphans(const struct enforcer *e)
 {
-	int own_filters, filters;
+	int own_filters = process_filters(getpid());
 	struct dirent *entry;
 	bool found = true;
 
-	parent_of(getpid(), &own_filters);
 	for (int round = 0; found && round < 200; round++) {
 		DIR *proc = opendir("/proc");
 
@@ -483,8 +459,7 @@ static void kill_orphans(const struct enforcer *e)
 
 			if (pid <= 1)
 				continue;
-			parent_of(pid, &filters);
-			if (filters > own_filters && !has_keeper(e, pid) && kill(pid, SIGKILL) == 0)
+			if (process_filters(pid) > own_filters && !has_keeper(e, pid) && kill(pid, SIGKILL) == 0)
 				found = true;
 		}
 		if (proc)

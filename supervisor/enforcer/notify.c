@@ -7,7 +7,7 @@
 #include "supervisor/enforcer/internal.h"
 
 #include <errno.h>
-#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 static void set_stage(struct table_slot *slot, enum slot_stage stage)
@@ -110,6 +110,15 @@ static void refuse(struct enforcer *e, const struct call *call)
 	notify_deny(e, call, &decision, call->rule->error_number, NULL);
 }
 
+static void note(struct enforcer *e, const struct call *call)
+{
+	struct decision decision = { .verdict = VERDICT_ALLOW, .rule = "boundary.noted", .origin = { "", 0 } };
+
+	snprintf(decision.reason, sizeof(decision.reason), "%s", call->rule->why);
+	record_call(e, call, &(struct outcome){ .decision = &decision, .verb = "allow", .certainty = "checked" });
+	notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+}
+
 static void deny_unrecorded(struct enforcer *e, const struct call *call)
 {
 	struct decision decision = {
@@ -142,6 +151,8 @@ static void handle(struct enforcer *e, const struct call *call)
 	case CALL_SEND:
 		call->launch->sockets++;
 		return socket_handle(e, call);
+	case CALL_NOTED:
+		return note(e, call);
 	case CALL_REFUSED:
 	case CALL_ALLOWED:
 	default:

@@ -19,7 +19,8 @@
  *   - TCP sends: the kernel looks at their address with MSG_FASTOPEN only, and flags are in a register;
  * and everything else, which is all that goes to an address of the internet and all calls of processes with several threads, is performed: IP on
  * a duplicate of the socket with the judged copy of everything, the rest by the agent's hand. The duplicate pins the socket, so a changed number
- * means nothing. A connect is never continued on an IP socket, lone thread or not: its address is in memory, which others may share.
+ * means nothing. A connect is never continued on an IP socket, lone thread or not: its address is in memory, which others may share. Under all of
+ * this the launch's Landlock layer refuses every TCP connect and bind that an agent's own thread makes; for UDP the kernel has no such layer.
  */
 #pragma once
 

@@ -187,6 +187,11 @@ static void judge_internet(const struct judging *j)
 		answer_allow(j, (struct ruling){ "network.own_listener", CODE_RULE, NULL }, "%s is a server that an agent started.", t.text);
 		return;
 	}
+	/* A gateway on loopback would open what listens in here. */
+	if (j->subject->gateway && is_in_scope(j->subject->gateway, &t) && !is_loopback(&t.names[0])) {
+		answer_allow(j, (struct ruling){ "network.gateway", CODE_RULE, NULL }, "%s is the host's gateway, which the container was given.", t.text);
+		return;
+	}
 	if (scope && scope->nr) {
 		if (is_in_scope(scope, &t))
 			answer_allow(j, (struct ruling){ "network.scope", CODE_RULE, NULL }, "%s is in the declared scope.", t.text);

@@ -303,7 +303,6 @@ static void odd_sockets_are_refused_with_what_programs_expect(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_STREAM | flags, 0);
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_STREAM, 6);
-		ALLOWED(&safe, SYS_socket, ip[i], SOCK_STREAM, 262);		/* MPTCP: Go's default for listeners */
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_DGRAM | flags, 17);
 		ALLOWED(&safe, SYS_socket, ip[i], SOCK_DGRAM, 1);		/* ping */
 		refused(SYS_socket, ip[i], SOCK_RAW, 1, EPERM);
@@ -313,6 +312,7 @@ static void odd_sockets_are_refused_with_what_programs_expect(void **state)
 		refused(SYS_socket, ip[i], SOCK_DCCP, 33, EPERM);
 		refused(SYS_socket, ip[i], SOCK_STREAM, 132, EPROTONOSUPPORT);
 		refused(SYS_socket, ip[i], SOCK_STREAM | flags, 256, EPROTONOSUPPORT);
+		refused(SYS_socket, ip[i], SOCK_STREAM, 262, EPROTONOSUPPORT);	/* MPTCP: Go's default for listeners falls back */
 		refused(SYS_socket, ip[i], SOCK_DGRAM, 115, EPROTONOSUPPORT);
 	}
 	refused(SYS_socket, AF_PACKET, SOCK_RAW, 0x0300, EPERM);
@@ -400,7 +400,8 @@ static void single_operations_are_refused(void **state)
 	refused(SYS_prctl, 35, 1, 0, EPERM);		/* PR_SET_MM */
 	ALLOWED(&safe, SYS_prctl, 15, 35, 35);
 	ALLOWED(&safe, SYS_prctl, 36, 1, 0);
-	ALLOWED(&safe, SYS_prctl, 22, 2, 0);		/* PR_SET_SECCOMP: no listener comes from it */
+	NOTIFIED(&safe, SYS_prctl, 22, 2, 0);		/* PR_SET_SECCOMP: no listener comes from it, but what it refuses is not seen */
+	assert_int_equal(rule_for(SYS_prctl, 22 | JUNK, 2, 0)->class, CALL_NOTED);
 }
 
 static void a_second_listener_is_refused_in_every_mode(void **state)
@@ -409,10 +410,17 @@ static void a_second_listener_is_refused_in_every_mode(void **state)
 	refused(SYS_seccomp, 1, 1 << 3, 0, EBUSY);
 	refused(SYS_seccomp, 1, 1 << 3 | 1 << 5 | 1, 0, EBUSY);
 	NOTIFIED(&off, SYS_seccomp, 1, 1 << 3, 0);
-	ALLOWED(&safe, SYS_seccomp, 1, 0, 0);
-	ALLOWED(&safe, SYS_seccomp, 1, 1 << 1 | 1, 0);
-	ALLOWED(&safe, SYS_seccomp, 0, 0, 0);
 	ALLOWED(&safe, SYS_seccomp, 2, 0, 0);
+}
+
+static void an_agents_own_filter_is_noted(void **state)
+{
+	(void)state;
+	NOTIFIED(&safe, SYS_seccomp, 1, 0, 0);
+	NOTIFIED(&safe, SYS_seccomp, 1, 1 << 1 | 1, 0);
+	NOTIFIED(&safe, SYS_seccomp, 0, 0, 0);
+	assert_int_equal(rule_for(SYS_seccomp, 1 | JUNK, 1, 0)->class, CALL_NOTED);
+	assert_int_equal(rule_for(SYS_seccomp, 1 | JUNK, 1 << 3 | 1, 0)->class, CALL_REFUSED);
 }
 
 static void foreign_abis_are_killed(void **state)
@@ -575,6 +583,7 @@ int main(void)
 		cmocka_unit_test(source_routes_are_refused),
 		cmocka_unit_test(single_operations_are_refused),
 		cmocka_unit_test(a_second_listener_is_refused_in_every_mode),
+		cmocka_unit_test(an_agents_own_filter_is_noted),
 		cmocka_unit_test(foreign_abis_are_killed),
 		cmocka_unit_test(numbers_without_a_row_pass_and_have_no_rule),
 		cmocka_unit_test(program_and_table_agree_on_random_registers),
