@@ -21,9 +21,9 @@ same "here-document" bash -c $'cat <<END\none\n$((1 + 1))\nEND'
 same "pipes and their status" bash -c 'set -o pipefail; seq 5 | grep -c . | cat; seq 3 | false; echo $?'
 same "a long argument" sh -c 'printf "%s" "$1" | wc -c' sh "$(head -c 100000 /dev/zero | tr '\0' a)"
 same "two megabytes of output" sh -c 'seq 300000'
-same "bytes that are no text" printf '\000\001\377\n'
+same "bytes that are no text" sh -c 'printf "\000\001\377\n"'
 same "umask and limits" sh -c 'umask; ulimit -n'
-same "the folder the host starts in" pwd
+same "the folder the host starts in" sh -c pwd
 STATUS=1 same "an argument that looks like an option" cat -- --help
 
 OPTIONS=(-w /usr/share)

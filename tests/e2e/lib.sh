@@ -160,6 +160,14 @@ same() {
 	fi
 }
 
+# same_status NAME COMMAND…: as same, for what prints process ids or the like.
+same_status() {
+	local name=$1
+	shift
+	in_both "$@"
+	equal "$name" "$STATUS $STATUS" "$(cat "$WORK/plain.status") $(cat "$WORK/guarded.status")"
+}
+
 # refused NAME COMMAND…: docker exec of it in the guarded container ends with 126 and the refusal's JSON object as the last line on stderr.
 refused() {
 	local name=$1 status=0 last

@@ -62,7 +62,7 @@ printf "all: prog\n\nprog: \$(patsubst %%.c,%%.o,\$(wildcard *.c))\n\tcc -o \$@ 
 make -j4 > log 2>&1; sort log; ./prog; sha256sum prog'
 same "a C build with make -j" bash -c "$build"
 same "and what it built runs" sh -c /workspace/c/prog
-same "make has nothing to do" make -C /workspace/c
+same "make has nothing to do" bash -c "make -C /workspace/c"
 
 same "a shell script: pipes, here-documents, functions, traps, jobs" bash -c '
 cat > /workspace/script.sh <<"SCRIPT"

@@ -33,7 +33,7 @@ same "read it back" cat -- /workspace/src/blob
 check "and it is what was written" cmp "$WORK/blob" <(docker exec "$GUARDED" cat -- /workspace/src/blob)
 STATUS=1 same "a file that is not there" cat -- /workspace/src/none
 same "ls" ls /workspace/src
-same "stat of it" stat -c '%a %U %s' /workspace/src/blob
+same "stat of it" sh -c 'stat -c "%a %U %s" /workspace/src/blob'
 
 # Hydration: an archive from a pipe.
 mkdir -p "$WORK/tree/project/lib"
@@ -63,7 +63,10 @@ docker exec "$GUARDED" kill -KILL "$pid" >/dev/null 2>&1
 check "kill -KILL of the recorded pid ends it" wait_until 10 host '! pgrep -fx "sleep 4711"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4712'
 check "another runs" wait_until 10 host 'pgrep -fx "sleep 4712"'
-docker exec "$GUARDED" sh -lc "pkill -f -- 'sleep 4712' || true"
+docker exec -d "$PLAIN" sh -lc 'sleep 4712'
+wait_until 10 docker exec "$PLAIN" pgrep -fx "sleep 4712"
+# The pattern is in the shell's own arguments too: it ends itself, with Cordon and without.
+STATUS=143 same_status "pkill -f as the SDK sends it" sh -lc "pkill -f -- 'sleep 4712' || true"
 check "pkill -f ends it" wait_until 10 host '! pgrep -fx "sleep 4712"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4713'
 wait_until 10 host 'pgrep -fx "sleep 4713"'
