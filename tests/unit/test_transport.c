@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates of the shipped policy: which command lines they are, which execs of such a launch pass, and whose names a tool hands on. */
+/* Templates of the shipped policy: which command lines they are, which execs of such a launch pass, and whose names a tool hands
+ * on. */
 #include "supervisor/enforcer/internal.h"
 #include "supervisor/judge/judge.h"
 
@@ -80,7 +81,8 @@ static void expect_template(const char *expected, const char *const *argv)
 	const char *found = template_of(argv);
 
 	if (strcmp(found, expected) != 0)
-		fail_msg("%s %s %s: \"%s\", expected \"%s\"", argv[0], argv[1] ? argv[1] : "", argv[1] && argv[2] ? argv[2] : "", found, expected);
+		fail_msg("%s %s %s: \"%s\", expected \"%s\"", argv[0], argv[1] ? argv[1] : "", argv[1] && argv[2] ? argv[2] : "",
+			 found, expected);
 }
 
 static void what_hosts_issue_is_known(void **state)
@@ -99,8 +101,10 @@ static void what_hosts_issue_is_known(void **state)
 	expect_template("sdk.clean", WORDS("rm", "-rf", "--", STAGE "/" UUID "_main.py"));
 	expect_template("sdk.hydrate", WORDS("tar", "-x", "-C", "/workspace"));
 	expect_template("sdk.kill.pattern", WORDS("sh", "-lc", "pkill -f -- 'sh -lc echo '\\''a'\\''' >/dev/null 2>&1 || true"));
-	expect_template("strix.caido", WORDS("sh", "-lc", "curl -fsS -X POST -H 'Content-Type: application/json' -d "
-					     "'{\"query\":\"mutation LoginAsGuest { loginAsGuest { token { accessToken } } }\"}' http://127.0.0.1:48080/graphql"));
+	expect_template("strix.caido", WORDS("sh", "-lc",
+					     "curl -fsS -X POST -H 'Content-Type: application/json' -d "
+					     "'{\"query\":\"mutation LoginAsGuest { loginAsGuest { token { accessToken } } }\"}' "
+					     "http://127.0.0.1:48080/graphql"));
 }
 
 static void a_wrap_says_where_the_command_begins(void **state)
@@ -114,7 +118,7 @@ static void a_wrap_says_where_the_command_begins(void **state)
 	assert_non_null(transport);
 	assert_true(transport->wrap);
 	assert_string_equal(argv[rest], "bash");
-	expect_template("", WORDS("sh", "-lc", PTY, "sh", STAGE, STAGE "/" UUID "_pty.pid"));	/* wraps nothing */
+	expect_template("", WORDS("sh", "-lc", PTY, "sh", STAGE, STAGE "/" UUID "_pty.pid")); /* wraps nothing */
 }
 
 static void a_text_that_differs_is_an_agents(void **state)
@@ -164,10 +168,16 @@ struct exec {
 
 static struct decision ask(enum mode mode, const char *const *launch, const struct exec *x)
 {
-	const struct judge_subject subject = { .mode = mode, .home = "/home/agent", .write_roots = roots,
-					       .transport = judge_transport(policy, launch, NULL) };
-	const struct action action = { .kind = ACTION_EXEC, .argv = x->argv, .program = x->program, .interpreter = x->interpreter,
-				       .caller = x->caller, .first = x->first, .cwd = "/workspace" };
+	const struct judge_subject subject = {
+		.mode = mode, .home = "/home/agent", .write_roots = roots, .transport = judge_transport(policy, launch, NULL)
+	};
+	const struct action action = { .kind = ACTION_EXEC,
+				       .argv = x->argv,
+				       .program = x->program,
+				       .interpreter = x->interpreter,
+				       .caller = x->caller,
+				       .first = x->first,
+				       .cwd = "/workspace" };
 	struct decision d;
 
 	judge(policy, &subject, &action, &d);
@@ -228,7 +238,9 @@ static void a_program_may_have_another_name(void **state)
 
 static void a_wrapped_command_is_judged_as_always(void **state)
 {
-	const char *const launch[] = { "sh", "-lc", PTY, "sh", STAGE, STAGE "/" UUID "_pty.pid", "rm", "-rf", "/workspace", NULL };
+	const char *const launch[] = {
+		"sh", "-lc", PTY, "sh", STAGE, STAGE "/" UUID "_pty.pid", "rm", "-rf", "/workspace", NULL
+	};
 	struct exec x = { .caller = SH, .program = "/usr/bin/rm", .argv = WORDS("rm", "-rf", "/workspace"), .first = true };
 
 	(void)state;
@@ -265,10 +277,10 @@ static void a_command_of_the_host_passes_as_the_first_exec(void **state)
 	expect_exec('r', helper, &script);
 	script.interpreter = "/usr/bin/python3.11";
 	expect_exec('r', helper, &script);
-	script.interpreter = NULL;		/* a binary in the script's place */
+	script.interpreter = NULL; /* a binary in the script's place */
 	expect_exec('r', helper, &script);
 	script.interpreter = SH;
-	script.program = "/workspace/other";	/* a link in its place */
+	script.program = "/workspace/other"; /* a link in its place */
 	expect_exec('r', helper, &script);
 }
 
@@ -286,12 +298,21 @@ static void every_template_speaks_for_itself(void **state)
 
 /* ---- names that tools set ---- */
 
-static enum verdict with_name(const char *caller, const char *program, const char *interpreter, const char *entry, const char *given)
+static enum verdict with_name(const char *caller, const char *program, const char *interpreter, const char *entry,
+			      const char *given)
 {
 	const char *const argv[] = { "x", NULL }, *const environment[] = { entry, NULL }, *const began[] = { given, NULL };
-	const struct judge_subject subject = { .mode = MODE_OBSERVE, .home = "/home/agent", .write_roots = roots, .unreviewed_allow = true };
-	const struct action action = { .kind = ACTION_EXEC, .argv = argv, .program = program, .interpreter = interpreter, .environment = environment,
-				       .caller = caller, .caller_environment = given ? began : NULL, .cwd = "/workspace" };
+	const struct judge_subject subject = {
+		.mode = MODE_OBSERVE, .home = "/home/agent", .write_roots = roots, .unreviewed_allow = true
+	};
+	const struct action action = { .kind = ACTION_EXEC,
+				       .argv = argv,
+				       .program = program,
+				       .interpreter = interpreter,
+				       .environment = environment,
+				       .caller = caller,
+				       .caller_environment = given ? began : NULL,
+				       .cwd = "/workspace" };
 	struct decision d;
 
 	judge(policy, &subject, &action, &d);
@@ -327,8 +348,12 @@ static void a_tool_hands_its_names_on(void **state)
 static enum verdict reach(const struct scope *gateway, const char *address)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(8080) };
-	const struct judge_subject subject = { .mode = MODE_GUARDED, .home = "/home/agent", .write_roots = roots, .gateway = gateway };
-	const struct action action = { .kind = ACTION_CONNECT, .address = (struct sockaddr *)&in, .address_bytes = sizeof(in), .socket_type = SOCK_STREAM };
+	const struct judge_subject subject = {
+		.mode = MODE_GUARDED, .home = "/home/agent", .write_roots = roots, .gateway = gateway
+	};
+	const struct action action = {
+		.kind = ACTION_CONNECT, .address = (struct sockaddr *)&in, .address_bytes = sizeof(in), .socket_type = SOCK_STREAM
+	};
 	struct decision d;
 
 	assert_int_equal(inet_pton(AF_INET, address, &in.sin_addr), 1);
@@ -353,7 +378,8 @@ static size_t gateways(const char *variable, const char *hosts, struct scope *re
 
 static void the_hosts_gateway_is_reachable(void **state)
 {
-	static const char hosts[] = "127.0.0.1 localhost\n# 10.0.0.9 host.docker.internal\n172.17.0.1\thost.docker.internal gw # x\nbad host.docker.internal\n"
+	static const char hosts[] = "127.0.0.1 localhost\n# 10.0.0.9 host.docker.internal\n172.17.0.1\thost.docker.internal gw # "
+				    "x\nbad host.docker.internal\n"
 				    "fd00::1 Host.Docker.Internal\n";
 	struct scope gateway;
 
