@@ -8,7 +8,8 @@
 bool loopback_is(const struct sockaddr *address, socklen_t bytes);
 
 /*
- * Whether nobody but uid listens on address's port (TCP, or UDP for SOCK_DGRAM), asked of the kernel (sock_diag) in this network namespace.
- * True also when nobody listens: the connect then fails by itself. False when it cannot be known.
+ * Whether what answers at this loopback address belongs to uid, asked of the kernel (sock_diag) in this network namespace. For SOCK_DGRAM whether
+ * nobody else receives on its port at all. True also when nobody listens: the connect then fails by itself. False when it cannot be known.
+ * One thread only.
  */
 bool loopback_only_uid_listens(const struct sockaddr *address, int socket_type, uid_t uid);
