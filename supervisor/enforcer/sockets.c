@@ -94,6 +94,14 @@ static int read_asked(struct target *t, const struct seccomp_notif *request, str
 	return 0;
 }
 
+/* The kernel's own limits, which come before anybody's judgement: 24 bytes are the oldest sockaddr_in6 it takes. */
+static bool is_too_short(const struct asked *a)
+{
+	if (a->bytes < sizeof(sa_family_t))
+		return true;
+	return (a->address.ss_family == AF_INET && a->bytes < sizeof(struct sockaddr_in)) || (a->address.ss_family == AF_INET6 && a->bytes < 24);
+}
+
 /* ---- judging ---- */
 
 static void describe(const struct asked *a, const char *unix_path, struct buf *ret_what)
@@ -118,22 +126,32 @@ static void describe(const struct asked *a, const char *unix_path, struct buf *r
 	json_object_end(&j);
 }
 
-/* The socket file's name as it resolves for the caller, in place of what was written. Abstract and unnamed addresses have none. */
-static void resolve_unix(const struct call *call, struct asked *a, char *ret_path, size_t path_bytes)
+/*
+ * The socket file's name as it resolves for the caller, in place of what was written; "@NAME" for an abstract one. Returns false when there is
+ * nothing to judge, because it names no socket: the kernel has an errno for that.
+ */
+static bool resolve_unix(const struct call *call, const struct asked *a, char *ret_path, size_t path_bytes)
 {
 	static struct resolved object;
-	struct sockaddr_un *un = (void *)&a->address;
+	const size_t offset = offsetof(struct sockaddr_un, sun_path);
+	const struct sockaddr_un *un = (const void *)&a->address;
 	char asked[sizeof(un->sun_path) + 1] = "";
-	size_t len = a->bytes > offsetof(struct sockaddr_un, sun_path) ? a->bytes - offsetof(struct sockaddr_un, sun_path) : 0;
+	size_t len = a->bytes - offset;
 
+	if (a->bytes <= offset || a->address.ss_family != AF_UNIX)
+		return false;
 	if (len > sizeof(un->sun_path))
 		len = sizeof(un->sun_path);
 	memcpy(asked, un->sun_path, len);
-	snprintf(ret_path, path_bytes, "%s%.*s", asked[0] || !len ? "" : "@", (int)(len ? len - !asked[0] : 0), asked + (len && !asked[0]));
-	if (!asked[0] || resolve((pid_t)call->request->pid, AT_FDCWD, asked, true, &object) < 0)
-		return;
+	if (!asked[0]) {
+		snprintf(ret_path, path_bytes, "@%.*s", (int)len - 1, asked + 1);
+		return true;
+	}
+	if (resolve((pid_t)call->request->pid, AT_FDCWD, asked, true, &object) < 0)
+		return false;
 	snprintf(ret_path, path_bytes, "%s", object.path);
 	resolved_close(&object);
+	return true;
 }
 
 static void judge_unix(struct enforcer *e, const struct call *call, const char *path, struct decision *ret, struct decision *ret_shadow)
@@ -278,8 +296,11 @@ static void handle_asked(struct enforcer *e, const struct call *call, struct ask
 	char unix_path[RESOLVE_PATH_MAX] = "";
 
 	if (a->domain == AF_UNIX) {
-		resolve_unix(call, a, unix_path, sizeof(unix_path));
+		if (!resolve_unix(call, a, unix_path, sizeof(unix_path)))
+			return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 		judge_unix(e, call, unix_path, &decision, &shadow);
+	} else if (is_too_short(a)) {
+		return answer_result(e, call, EINVAL);
 	} else {
 		judge_internet(e, call, a, &decision, &shadow);
 	}
