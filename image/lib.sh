@@ -152,3 +152,21 @@ cordon_image() {
 	base_image
 	quietly "$CORDON_CACHE/docker-build.log" docker_build "$1" "$CORDON_ROOT/Dockerfile" "$CORDON_ROOT"
 }
+
+# target_certificate FOLDER NAME: FOLDER/target.crt and FOLDER/target.pem (key and certificate) of a demonstration target called NAME.
+target_certificate() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=Demonstration Target" \
+		-addext "subjectAltName=DNS:$2" -keyout "$1/target.key" -out "$1/target.crt" 2>/dev/null
+	cat "$1/target.key" "$1/target.crt" >"$1/target.pem"
+}
+
+# trust_in_container CONTAINER CERTIFICATE: adds CERTIFICATE to the system bundle of a container that is created but does not run, as
+# the maintainer of an image would for a target with a private authority: the proxy verifies whom it talks to.
+trust_in_container() {
+	local bundle
+	bundle=$(mktemp)
+	docker cp "$1:/etc/ssl/certs/ca-certificates.crt" "$bundle" >/dev/null
+	cat "$2" >>"$bundle"
+	docker cp "$bundle" "$1:/etc/ssl/certs/ca-certificates.crt" >/dev/null
+	rm -f "$bundle"
+}

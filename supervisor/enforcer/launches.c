@@ -9,6 +9,7 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/landlock.h"
+#include "supervisor/boundary/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -205,12 +206,6 @@ static int order_zygote(const struct zygote *z, uint64_t id, const struct buf *s
 	return io_send(z->source.fd, &message, sizeof(message), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
 }
 
-static void close_stdio(struct launch_order *o)
-{
-	for (int i = 0; i < 3; i++)
-		close(o->stdio[i]);
-}
-
 static int order_launch(struct enforcer *e, struct launch_order *o, uint64_t id, int *ret_channel, struct err *ret_error)
 {
 	_cleanup_buf_ struct buf spec = { 0 };
@@ -226,6 +221,8 @@ static int order_launch(struct enforcer *e, struct launch_order *o, uint64_t id,
 		return err_set(ret_error, -errno, "no socket pair: %s", strerror(errno));
 	r = order_zygote(z, id, &spec, o, pair[1]);
 	close(pair[1]);
+	if (r == -EAGAIN)
+		zygote_wants_room(e, z);
 	if (r < 0) {
 		close(pair[0]);
 		return err_set(ret_error, r, "the zygote does not take the launch: %s", strerror(-r));
@@ -240,7 +237,6 @@ int launch_start(struct enforcer *e, struct launch_order *o, struct err *ret_err
 	struct launch *l;
 	int channel, r = order_launch(e, o, id, &channel, ret_error);
 
-	close_stdio(o);
 	if (r < 0)
 		return r;
 	l = launch_add(e, id);
@@ -311,6 +307,8 @@ static int take_spec(struct enforcer *e, struct launch *l, int fd, int64_t bytes
 		.home = l->blob + s->home_offset,
 		.write_roots = l->roots,
 		.launch_environment = l->environment,
+		.gateway = e->gateway.nr ? &e->gateway : NULL,
+		.transport = judge_transport(e->policy, l->argv, NULL),
 	};
 	return 0;
 }
@@ -415,32 +413,6 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 
 /* ---- ends ---- */
 
-/* PPid and the number of filters. Returns false when there is no such process: PPid is 0 for one that came from outside the namespace. */
-static bool read_ancestry(pid_t pid, pid_t *ret_parent, int *ret_filters)
-{
-	char path[32], line[128];
-	FILE *status;
-
-	*ret_parent = *ret_filters = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	if (!status)
-		return false;
-	while (fgets(line, sizeof(line), status))
-		if (sscanf(line, "PPid: %d", ret_parent) != 1)
-			(void)sscanf(line, "Seccomp_filters: %d", ret_filters);
-	fclose(status);
-	return true;
-}
-
-pid_t launch_parent_of(pid_t pid)
-{
-	pid_t parent;
-	int filters;
-
-	return read_ancestry(pid, &parent, &filters) ? parent : -1;
-}
-
 /*
  * The first ancestor without our filter is a living keeper, or PID 1, which adopts whoever lost one. Keepers are not looked up by number: one that
  * has just been forked, or adopted by a new enforcer, has not said yet who it is. Returns -1 when somebody on the way ended meanwhile.
@@ -450,12 +422,12 @@ static int is_orphan(pid_t pid, int own_filters)
 	int filters;
 
 	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
-		if (!read_ancestry(pid, &pid, &filters))
-			return -1;
+		filters = process_filters(pid);
 		if (filters <= own_filters)
-			return 0;
+			return filters < 0 ? -1 : 0;
+		pid = process_parent(pid);
 	}
-	return pid == 1;
+	return pid < 0 ? -1 : pid == 1;
 }
 
 static bool is_ours(const struct enforcer *e, pid_t pid)
@@ -477,9 +449,9 @@ bool launch_descends(const struct enforcer *e, pid_t pid)
 	for (int hops = 0; at > 1 && hops < 4096; hops++) {
 		if (is_ours(e, at))
 			return true;
-		at = launch_parent_of(at);
+		at = process_parent(at);
 		if (at < 0) /* an ancestor ended while we looked: what it left has another parent now */
-			at = launch_parent_of(pid);
+			at = process_parent(pid);
 	}
 	return at < 0;
 }
@@ -490,12 +462,10 @@ bool launch_descends(const struct enforcer *e, pid_t pid)
  */
 static void kill_orphans(void)
 {
-	int own_filters, orphan;
+	int own_filters = process_filters(getpid()), orphan;
 	struct dirent *entry;
 	bool found = true;
-	pid_t parent;
 
-	read_ancestry(getpid(), &parent, &own_filters);
 	for (int round = 0; found && round < 200; round++) {
 		DIR *proc = opendir("/proc");
 

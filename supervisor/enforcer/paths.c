@@ -9,23 +9,12 @@
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/syscall.h>
-
-#ifndef SYS_fchmodat2
-#define SYS_fchmodat2 452	/* since 6.6 */
-#endif
-#ifndef SYS_setxattrat
-#define SYS_setxattrat 463	/* since 6.13 */
-#define SYS_removexattrat 466
-#endif
-#ifndef SYS_file_setattr
-#define SYS_file_setattr 469	/* since 6.17 */
-#endif
 
 #define NONE (-1)
 

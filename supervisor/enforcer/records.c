@@ -3,6 +3,7 @@
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/boundary/process.h"
 #include "supervisor/boundary/resolve.h"
 
 #include <errno.h>
@@ -78,29 +79,6 @@ static void put_decision(struct json_out *j, const struct decision *d)
 
 /* ---- the process ---- */
 
-struct process_facts {
-	pid_t parent;
-	unsigned long long start;
-};
-
-static int read_facts(pid_t pid, struct process_facts *ret)
-{
-	_cleanup_buf_ struct buf text = { 0 };
-	char path[32];
-	const char *after;
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	r = io_read_file(AT_FDCWD, path, 4096, &text);
-	if (r < 0)
-		return r;
-	after = strrchr(text.data, ')');
-	if (!after || sscanf(after, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ret->parent,
-			     &ret->start) != 2)
-		return -EBADMSG;
-	return 0;
-}
-
 static void put_link(struct json_out *j, const char *key, pid_t pid, const char *name)
 {
 	char path[64], target[RESOLVE_PATH_MAX];
@@ -149,9 +127,9 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 	struct process_facts facts;
 
 	json_array_begin(j, "ancestors");
-	for (int i = 0; i < ANCESTORS_SHOWN && read_facts(pid, &facts) == 0; i++) {
+	for (int i = 0; i < ANCESTORS_SHOWN && process_read(pid, &facts) == 0; i++) {
 		pid = facts.parent;
-		if (pid <= 1 || pid == keeper || read_facts(pid, &facts) < 0)
+		if (pid <= 1 || pid == keeper || process_read(pid, &facts) < 0)
 			break;
 		json_object_begin(j, NULL);
 		json_int(j, "pid", pid);
@@ -169,7 +147,7 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 
 	json_object_begin(j, "proc");
 	json_int(j, "pid", pid);
-	if (read_facts(pid, &facts) == 0) {
+	if (process_read(pid, &facts) == 0) {
 		json_int(j, "ppid", facts.parent);
 		json_uint(j, "start", facts.start);
 	} else {
@@ -285,6 +263,14 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	json_int(&j, "pid", l->command);
 	json_int(&j, "keeper", l->keeper_pid);
 	record_put_argv(&j, l->argv);
+	if (l->subject.transport) {
+		json_object_begin(&j, "transport");
+		json_text(&j, "id", l->subject.transport->id);
+		json_text(&j, "kind", l->subject.transport->wrap ? "wrap" : "housekeeping");
+		if (l->subject.transport->wrap)		/* from here on it is the agent's command */
+			json_uint(&j, "command_at", l->subject.transport->argv.nr);
+		json_object_end(&j);
+	}
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);
 	json_uint(&j, "start_us", now_us() - l->spec->asked_us);

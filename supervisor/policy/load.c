@@ -224,6 +224,43 @@ static int load_file(struct load *l, const char *file)
 	return r;
 }
 
+/* A program whose arguments say what it runs, or that reads code, would set a name for whoever wrote them. */
+static bool has_unfit_setter(const struct policy *policy, const struct names *setters, const char **ret_name)
+{
+	const unsigned others = EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE | EFFECT_ELEVATE;
+	size_t i, n;
+
+	for (i = 0; i < policy->nr_commands; i++) {
+		const struct command *command = &policy->commands[i];
+
+		if (!(command->effects & others) && command->effects != EFFECT_CODE)
+			continue;
+		for (n = 0; n < command->names.nr; n++) {
+			*ret_name = command->names.items[n];
+			if (names_match(setters, *ret_name, strcspn(*ret_name, "*")))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int check_setters(struct load *l)
+{
+	const struct environment *environment = &l->policy.environment;
+	const char *name;
+	size_t i;
+
+	for (i = 0; i < environment->nr_helpers; i++) {
+		if (!has_unfit_setter(&l->policy, &environment->helpers[i].setters, &name))
+			continue;
+		if (l->error)
+			l->error->line = environment->helpers[i].origin.line;
+		file_error(l, "environment.json", -EINVAL, "");
+		return err_set(l->error, -EINVAL, "%s runs what others write: it cannot vouch for a name", name);
+	}
+	return 0;
+}
+
 /* What no single file can know. */
 static int check_whole(struct load *l)
 {
@@ -248,7 +285,7 @@ static int check_whole(struct load *l)
 		return err_set(l->error, -EINVAL, "the command \"%s\" is described by %s:%u already", name, first->origin.file,
 			       first->origin.line);
 	}
-	return r < 0 ? file_error(l, "", r, "out of memory") : 0;
+	return r < 0 ? file_error(l, "", r, "out of memory") : check_setters(l);
 }
 
 static int load_all(struct load *l)

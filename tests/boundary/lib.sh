@@ -137,7 +137,7 @@ read_results() {
 # native COMMAND…: the same program as the same user in the same place without Cordon. Leaves the same.
 native() {
 	{ { timeout --kill-after=5 "${RUN_SECONDS:-60}" nsenter -t "$PID1" -m -p -n --wd=/workspace -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/agent \
-		setpriv --reuid 1500 --regid 1500 --init-groups "$@" 2>&1 1>&3 3>&- </dev/null; echo $? >"$WORK/status"; } | cat >"$WORK/err"; } 3>&1 | cat >"$WORK/out"
+		sh -c 'chown 1500 /proc/self/fd/1 /proc/self/fd/2; exec setpriv --reuid 1500 --regid 1500 --init-groups "$@"' sh "$@" 2>&1 1>&3 3>&- </dev/null; echo $? >"$WORK/status"; } | cat >"$WORK/err"; } 3>&1 | cat >"$WORK/out"
 	read_results
 }
 
