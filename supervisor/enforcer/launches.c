@@ -327,8 +327,11 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 {
 	struct keeper_message go = { .type = KEEPER_GO, .launch_id = l->id };
 	bool adopted = l->client < 0;
-	int r = nr_fds >= 2 && !l->spec ? take_spec(e, l, fds[0], m->number) : -EINVAL;
+	int r;
 
+	if (l->calls.fd >= 0) /* one that an earlier enforcer did not live to read, then the answer to PRESENT */
+		return;
+	r = nr_fds >= 2 && !l->spec ? take_spec(e, l, fds[0], m->number) : -EINVAL;
 	if (r == 0)
 		r = take_table(l, fds[1]);
 	l->keeper_pid = m->keeper_pid;
@@ -346,11 +349,11 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 	l->state = m->flags ? LAUNCH_ENDED : LAUNCH_RUNNING;
 	if (l->client >= 0)
 		close(TAKE_FD(l->client));
-	if (adopted) {
+	if (adopted)
 		notify_recover(e, l);
-		return;
-	}
-	record_begin(e, l);
+	else
+		record_begin(e, l);
+	/* Also to one that was adopted: its enforcer may have died before it said so, and a command that runs does not hear it. */
 	(void)io_send(l->keeper.fd, &go, sizeof(go), NULL, 0, MSG_DONTWAIT);
 }
 
@@ -410,38 +413,56 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 
 /* ---- ends ---- */
 
-static bool has_keeper(const struct enforcer *e, pid_t pid)
+/*
+ * The first ancestor without our filter is a living keeper, or PID 1, which adopts whoever lost one. Keepers are not looked up by number: one that
+ * has just been forked, or adopted by a new enforcer, has not said yet who it is. Returns -1 when somebody on the way ended meanwhile.
+ */
+static int is_orphan(pid_t pid, int own_filters)
 {
+	int filters;
+
 	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
-		for (const struct launch *l = e->launches; l; l = l->next)
-			if (l->keeper_pid == pid)
-				return true;
+		filters = process_filters(pid);
+		if (filters <= own_filters)
+			return filters < 0 ? -1 : 0;
 		pid = process_parent(pid);
 	}
+	return pid < 0 ? -1 : pid == 1;
+}
+
+static bool is_ours(const struct enforcer *e, pid_t pid)
+{
+	for (const struct zygote *z = e->zygotes; z; z = z->next)
+		if (z->pid == pid)
+			return true;
+	for (const struct launch *l = e->launches; l; l = l->next)
+		if (l->keeper_pid == pid)
+			return true;
 	return false;
 }
 
+/* A process that is gone may have been anybody's, and may have left its connection to a living one: it counts as a launch's. */
 bool launch_descends(const struct enforcer *e, pid_t pid)
 {
-	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
-		for (const struct zygote *z = e->zygotes; z; z = z->next)
-			if (z->pid == pid)
-				return true;
-		for (const struct launch *l = e->launches; l; l = l->next)
-			if (l->keeper_pid == pid)
-				return true;
-		pid = process_parent(pid);
+	pid_t at = pid;
+
+	for (int hops = 0; at > 1 && hops < 4096; hops++) {
+		if (is_ours(e, at))
+			return true;
+		at = process_parent(at);
+		if (at < 0) /* an ancestor ended while we looked: what it left has another parent now */
+			at = process_parent(pid);
 	}
-	return false;
+	return at < 0;
 }
 
 /*
  * A keeper died, so nobody is parent to its tree any more. What carries one of our filters and has no living keeper above it is killed; a
  * sweep that finds nobody ends it.
  */
-static void kill_orphans(const struct enforcer *e)
+static void kill_orphans(void)
 {
-	int own_filters = process_filters(getpid());
+	int own_filters = process_filters(getpid()), orphan;
 	struct dirent *entry;
 	bool found = true;
 
@@ -454,8 +475,8 @@ static void kill_orphans(const struct enforcer *e)
 
 			if (pid <= 1)
 				continue;
-			if (process_filters(pid) > own_filters && !has_keeper(e, pid) && kill(pid, SIGKILL) == 0)
-				found = true;
+			orphan = is_orphan(pid, own_filters);
+			found |= orphan < 0 || (orphan && kill(pid, SIGKILL) == 0);
 		}
 		if (proc)
 			closedir(proc);
@@ -478,7 +499,7 @@ static void keeper_gone(struct enforcer *e, struct launch *l)
 		(void)io_send(l->client, &message, sizeof(event) + event.text_bytes, NULL, 0, MSG_DONTWAIT);
 	record_text(e, "cmd_end", AUDIT_HIGH, "error", text);
 	launch_remove(e, l);
-	kill_orphans(e);
+	kill_orphans();
 }
 
 static void take_exited(struct enforcer *e, struct launch *l, int status)
