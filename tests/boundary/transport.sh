@@ -71,6 +71,11 @@ tar -C "$WORK/tree" -cf "$WORK/tree.tar" project
 run_input "$WORK/tree.tar" -- tar -x -C /workspace
 succeeded "an archive is unpacked"
 equal "file and link" "content file" "$(cat "$INSIDE/workspace/project/file") $(readlink "$INSIDE/workspace/project/link")"
+rm -rf "$INSIDE/workspace/project"
+FRAME='n=$1; shift; [ "$(printf ab | head -c 1 2>/dev/null)" = a ] || exit 98; head -c "$n" | "$@"'
+run_input "$WORK/tree.tar" -- sh -c "$FRAME" sh "$(stat -c %s "$WORK/tree.tar")" tar -x -C /workspace
+succeeded "and in the frame of later versions"
+equal "file and link again" "content file" "$(cat "$INSIDE/workspace/project/file") $(readlink "$INSIDE/workspace/project/link")"
 passes "the workspace is copied to be archived: its folder" mkdir -p $STAGE/${UUID}_workspace
 passes "the workspace is copied to be archived" cp -R -- /workspace $STAGE/${UUID}_workspace/workspace
 check "it is the same" cmp "$INSIDE$STAGE/${UUID}_workspace/workspace/project/file" "$INSIDE/workspace/project/file"

@@ -30,6 +30,7 @@ static const char *const roots[] = { "/workspace", "/tmp", "/home/agent", NULL }
 #define RESOLVER HELPERS "/resolve-workspace-path-f8e24896b498"
 #define FINGERPRINT HELPERS "/workspace-fingerprint-9ddeeb58be6a"
 #define PTY "mkdir -p \"$1\" && printf \"%s\" \"$$\" > \"$2\" && shift 2 && exec \"$@\""
+#define FRAME "n=$1; shift; [ \"$(printf ab | head -c 1 2>/dev/null)\" = a ] || exit 98; head -c \"$n\" | \"$@\""
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static char *read_beside(const char *name)
@@ -100,6 +101,9 @@ static void what_hosts_issue_is_known(void **state)
 	expect_template("sdk.write.place", WORDS("cp", "--", STAGE "/" UUID "_main.py", "/workspace/src/main.py"));
 	expect_template("sdk.clean", WORDS("rm", "-rf", "--", STAGE "/" UUID "_main.py"));
 	expect_template("sdk.hydrate", WORDS("tar", "-x", "-C", "/workspace"));
+	expect_template("sdk.framed.hydrate", WORDS("sh", "-c", FRAME, "sh", "1024", "tar", "-x", "-C", "/workspace"));
+	expect_template("", WORDS("sh", "-c", FRAME, "sh", "1024", "tar", "-x", "-C", "/"));
+	expect_template("", WORDS("sh", "-c", FRAME, "sh", "1k", "tar", "-x", "-C", "/workspace"));
 	expect_template("sdk.kill.pattern", WORDS("sh", "-lc", "pkill -f -- 'sh -lc echo '\\''a'\\''' >/dev/null 2>&1 || true"));
 	expect_template("strix.caido", WORDS("sh", "-lc",
 					     "curl -fsS -X POST -H 'Content-Type: application/json' -d "
