@@ -80,7 +80,7 @@ static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 		return;
 	}
 	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", asked);
-	if (resolve((pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
+	if (resolve_under(t->call.launch->root, (pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
 		return; /* judged as written: what does not resolve is not reached either */
 	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", object.path);
 	resolved_close(&object);
