@@ -53,6 +53,8 @@ struct zygote {
 
 /* The zygote of this class, started when there is none. NULL with ret_error. */
 struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool off, struct err *ret_error);
+/* It did not take a launch: say when it can. */
+void zygote_wants_room(struct enforcer *e, struct zygote *z);
 uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
 void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
@@ -93,16 +95,32 @@ struct launch_order {			/* everything a spec is made of */
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
 	bool terminal;			/* one of the client's descriptors is one */
-	int client, stdio[3];		/* taken */
+	int client;			/* taken on success */
+	int stdio[3];			/* borrowed: the zygote gets its own */
 };
 
-/* Returns 0, or -errno with ret_error; then client is still the caller's, stdio closed. */
+/* Returns 0; -EAGAIN when the zygote is full: requests_state_changed() is called when it has room; or -errno with ret_error. */
 int launch_start(struct enforcer *e, struct launch_order *order, struct err *ret_error);
 void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 /* The enforcer refused something in this launch: its keeper holds the JSON for the client. */
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
+
+/* ---- spec.c ---- */
+
+/* Returns 0 with the blob, or -errno. */
+int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order *order, struct buf *ret_blob);
+/* Returns a memfd that holds it, or -errno. */
+int spec_to_memfd(const struct buf *blob);
+/* The launch's facts, from the blob its keeper holds. Returns 0 or -errno. */
+int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes);
+
+/* ---- lineage.c ---- */
+
+/* Whether the process belongs to a launch, or is a zygote or keeper. */
 bool launch_descends(const struct enforcer *e, pid_t pid);
+/* Kills what carries one of our filters and has no living keeper above it. */
+void lineage_kill_orphans(void);
 
 /* ---- requests.c: launch.sock ---- */
 
