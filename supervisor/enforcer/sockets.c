@@ -108,7 +108,8 @@ static void judge_ip(struct enforcer *e, struct talk *t, enum action_kind kind, 
 	};
 
 	notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
-	if (t->decision.verdict == VERDICT_ALLOW || kind == ACTION_BIND || !loopback_is(action.address, t->address_bytes))
+	if ((t->decision.verdict == VERDICT_ALLOW && ret_shadow->verdict == VERDICT_ALLOW) || kind == ACTION_BIND ||
+	    !loopback_is(action.address, t->address_bytes))
 		return;
 	/* Asked only now: most connects go to the proxy, which needs no look at the listeners. */
 	action.agent_listens = loopback_only_uid_listens(action.address, t->type, t->call.launch->spec->uid);
@@ -130,7 +131,7 @@ static bool judge_talk(struct enforcer *e, struct talk *t, enum action_kind kind
 
 bool talk_judge(struct enforcer *e, struct talk *t, enum action_kind kind, char *ret_path)
 {
-	struct decision shadow;
+	struct decision shadow = { .verdict = VERDICT_ALLOW };
 
 	return judge_talk(e, t, kind, ret_path, &shadow);
 }
@@ -250,7 +251,7 @@ static int read_address(struct enforcer *e, struct talk *t)
 static enum talk_next off_act(struct enforcer *e, struct talk *t)
 {
 	char path[RESOLVE_PATH_MAX];
-	struct decision shadow = { 0 };
+	struct decision shadow = { .verdict = VERDICT_ALLOW };
 
 	if (!judge_talk(e, t, ACTION_CONNECT, path, &shadow)) {
 		talk_record_denied(e, t, path, EACCES);

@@ -136,7 +136,6 @@ static void forms(const char *address, int port)
 	on = 0;
 	setsockopt(fd, IPPROTO_UDP, UDP_CORK, &on, sizeof(on));
 	printf("cork-received %u\n", drain(server));
-	report("ping", sendto(socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP), "\10\0\0\0\0\0\0\0", 8, 0, (struct sockaddr *)&denied, sizeof(denied)));
 	report("bind-any", bind(socket(AF_INET, SOCK_DGRAM, 0), (struct sockaddr *)&any, sizeof(any)));
 
 	/* A batch ends where it is refused, and says how far it came. */
@@ -149,6 +148,31 @@ static void forms(const char *address, int port)
 	printf("batch-received %u\n", drain(server));
 	report("batch-rest", sendmmsg(fd, o.m + 2, 2, 0));
 	printf("rest-received %u\n", drain(server));
+}
+
+/* A send that connects on its way: to one's own server its data arrives, elsewhere it is a refused connect. */
+static void fast_open(const char *address, int port)
+{
+	struct sockaddr_in denied = v4(address, port), own;
+	int server = server_tcp(&own), accepted;
+	char data[16];
+
+	for (int blocks = 0; blocks < 2; blocks++) {
+		int fd = socket(AF_INET, SOCK_STREAM | (blocks ? 0 : SOCK_NONBLOCK), 0);
+		ssize_t r = sendto(fd, "hello", 5, MSG_FASTOPEN, (struct sockaddr *)&own, sizeof(own));
+		struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+		if (r < 0 && errno == EINPROGRESS && poll(&p, 1, 1000) == 1) /* no cookie yet: the data goes when the connection stands */
+			r = send(fd, "hello", 5, 0);
+		report("own", r);
+		accepted = accept(server, NULL, NULL);
+		printf("received %zd\n", recv(accepted, data, sizeof(data), 0));
+		report("again", sendto(fd, "x", 1, MSG_FASTOPEN, (struct sockaddr *)&own, sizeof(own)));
+		close(accepted);
+		close(fd);
+	}
+	report("denied", sendto(socket(AF_INET, SOCK_STREAM, 0), "x", 1, MSG_FASTOPEN, (struct sockaddr *)&denied, sizeof(denied)));
+	report("denied-nonblocking", sendto(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), "x", 1, MSG_FASTOPEN, (struct sockaddr *)&denied, sizeof(denied)));
 }
 
 /* Routes in options: the packet would go to the denied address, though another one was judged. */
@@ -834,6 +858,10 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(what, "forms") == 0 && argc == 4)
 		forms(argv[2], atoi(argv[3]));
+	else if (strcmp(what, "fast-open") == 0 && argc == 4)
+		fast_open(argv[2], atoi(argv[3]));
+	else if (strcmp(what, "bind") == 0 && argc == 4)
+		report("bind", bind(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)(struct sockaddr_in[]){ v4(argv[2], atoi(argv[3])) }, sizeof(struct sockaddr_in)));
 	else if (strcmp(what, "routes") == 0 && argc == 4)
 		routes(argv[2], atoi(argv[3]));
 	else if (strcmp(what, "race-name") == 0 && argc == 5)
