@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,20 @@ bool talk_is_ip(const struct talk *t)
 
 /* ---- judging ---- */
 
+/* Judged as written: what does not resolve is not reached either, and the kernel says why. */
+static void name_unresolved(pid_t pid, const char *asked, char *ret_path)
+{
+	char link[32];
+	ssize_t len = 0;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	if (asked[0] != '/')
+		len = readlink(link, ret_path, PATH_MAX);
+	if (len < 0)
+		len = 0;
+	snprintf(ret_path + len, (size_t)(RESOLVE_PATH_MAX - len), "%s%s", len ? "/" : "", asked);
+}
+
 /* The socket file's name as it resolves for the caller, in place of what was written. Abstract names begin with "@". */
 static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 {
@@ -79,9 +94,8 @@ static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 		snprintf(ret_path, RESOLVE_PATH_MAX, "@%.*s", (int)(len ? len - 1 : 0), asked + 1);
 		return;
 	}
-	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", asked);
 	if (resolve((pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
-		return; /* judged as written: what does not resolve is not reached either */
+		return name_unresolved((pid_t)t->call.request->pid, asked, ret_path);
 	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", object.path);
 	resolved_close(&object);
 }

@@ -91,6 +91,24 @@ denied ECONNREFUSED
 denied-nonblocking ECONNREFUSED" "$OUT"
 nothing_arrived "fast open"
 
+# A hand stands in the agent's scope: what an agent's own thread cannot reach, it cannot either.
+inside python3 -c '
+import select, socket
+sockets = [socket.socket(socket.AF_UNIX, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM)]
+sockets[0].bind("\0roots-stream"), sockets[0].listen(), sockets[1].bind("\0roots-dgram")
+print("ready", flush=True)
+while True:
+	for ready in select.select(sockets, [], [])[0]:
+		print("arrived", ready.accept() if ready is sockets[0] else ready.recv(9), flush=True)' >"$WORK/abstract" &
+wait_until 5 grep -q ready "$WORK/abstract" || bail "abstract sockets"
+for threads in '' threads; do
+	for name in roots-stream roots-dgram; do
+		run -- $MESSAGES abstract $name $threads
+		equal "abstract sockets of others, $name ${threads:-one thread}: none answers" 0 "$(grep -c ' ok$' <<<"$OUT")"
+	done
+done
+equal "nothing reached them" 0 "$(grep -c arrived "$WORK/abstract")"
+
 # ---- races
 
 for race in race-name race-header; do

@@ -680,6 +680,18 @@ static void streams(void)
 	}
 }
 
+/* An abstract socket, connected and not. */
+static void abstract(const char *name)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+
+	snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "%s", name);
+	report("abstract-connect", connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&un, bytes));
+	report("abstract-sendto", sendto(socket(AF_UNIX, SOCK_DGRAM, 0), "x", 1, 0, (struct sockaddr *)&un, bytes));
+	report("abstract-connect-dgram", connect(socket(AF_UNIX, SOCK_DGRAM, 0), (struct sockaddr *)&un, bytes));
+}
+
 static void netlink(void)
 {
 	struct { struct nlmsghdr head; struct rtgenmsg body; } ask = {
@@ -860,6 +872,8 @@ int main(int argc, char **argv)
 		forms(argv[2], atoi(argv[3]));
 	else if (strcmp(what, "fast-open") == 0 && argc == 4)
 		fast_open(argv[2], atoi(argv[3]));
+	else if (strcmp(what, "abstract") == 0 && argc == 3)
+		abstract(argv[2]);
 	else if (strcmp(what, "bind") == 0 && argc == 4)
 		report("bind", bind(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)(struct sockaddr_in[]){ v4(argv[2], atoi(argv[3])) }, sizeof(struct sockaddr_in)));
 	else if (strcmp(what, "routes") == 0 && argc == 4)
