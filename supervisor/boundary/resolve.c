@@ -2,6 +2,7 @@
 #include "supervisor/boundary/resolve.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/path.h"
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/process.h"
 
@@ -18,7 +19,7 @@
 
 struct walk {
 	pid_t tid;
-	int root;			/* O_PATH */
+	int root;			/* O_PATH, owned; -1 until a step asks for it: most never do */
 	int at;				/* O_PATH, where the walk stands; owned */
 	int hops;
 	bool follow;
@@ -59,15 +60,13 @@ static int open_of(pid_t tid, const char *what)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_start(pid_t tid, int dirfd, const char *path, int root)
+static int open_start(pid_t tid, int dirfd, const char *path)
 {
 	char name[32];
 	int fd;
 
-	if (path[0] == '/') {
-		fd = fcntl(root, F_DUPFD_CLOEXEC, 3);
-		return fd < 0 ? -errno : fd;
-	}
+	if (path[0] == '/')
+		return open_of(tid, "root");
 	if (dirfd == AT_FDCWD)
 		return open_of(tid, "cwd");
 	if (dirfd < 0)
@@ -75,6 +74,13 @@ static int open_start(pid_t tid, int dirfd, const char *path, int root)
 	snprintf(name, sizeof(name), "fd/%d", dirfd);
 	fd = open_of(tid, name);
 	return fd == -ENOENT ? -EBADF : fd;
+}
+
+static int need_root(struct walk *w)
+{
+	if (w->root < 0)
+		w->root = open_of(w->tid, "root");
+	return w->root;
 }
 
 static void step_to(struct walk *w, int fd)
@@ -108,7 +114,10 @@ static int splice_link(struct walk *w, const char *target)
 	memcpy(w->rest, joined, sizeof(joined));
 	if (target[0] != '/')
 		return 0;
-	root = fcntl(w->root, F_DUPFD_CLOEXEC, 3);
+	root = need_root(w);
+	if (root < 0)
+		return root;
+	root = fcntl(root, F_DUPFD_CLOEXEC, 3);
 	if (root < 0)
 		return -errno;
 	step_to(w, root);
@@ -179,11 +188,14 @@ static size_t next_component(struct walk *w, char *ret_name, bool *ret_last)
 /* One component. Returns 0, 1 when name is the missing last one (kept in w->last), or -errno. */
 static int take_step(struct walk *w, const char *name, bool last, bool trailing_slash)
 {
+	bool up = strcmp(name, "..") == 0;
 	struct stat st;
 	int fd;
 
 	w->jumped = false;
-	if (strcmp(name, ".") == 0 || (strcmp(name, "..") == 0 && is_same(w->at, w->root)))
+	if (up && need_root(w) < 0)
+		return w->root;
+	if (strcmp(name, ".") == 0 || (up && is_same(w->at, w->root)))
 		return 0;
 	fd = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT && last) {
@@ -240,18 +252,49 @@ static int finish(const struct walk *w, bool missing, struct resolved *ret)
 	return 0;
 }
 
-/* Most paths hold no symlink at all: one call then, instead of three per component. */
-static int resolve_plainly(const struct walk *w, const char *path, struct resolved *ret)
+static int open_plainly(const struct walk *w, const char *path, bool follow)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (w->follow ? 0 : O_NOFOLLOW),
-				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+	path += strspn(path, "/");
+	return (int)syscall(SYS_openat2, w->at, *path ? path : ".", &how, sizeof(how));
+}
+
+/* A name to be created: its folder in one call, and then the name, which must not be there. */
+static int resolve_new(struct walk *w, const char *path, struct resolved *ret)
+{
+	const char *name = path_base(path);
+	size_t len = (size_t)(name - path);
+	_cleanup_close_ int folder_fd = -1;
+	const int start = w->at;
+	char folder[PATH_MAX];
+	struct stat st;
+	int r;
+
+	if (!*name || strlen(name) > NAME_MAX || len >= sizeof(folder))
+		return -EAGAIN;
+	memcpy(folder, path, len);
+	folder[len] = 0;
+	folder_fd = open_plainly(w, folder, true);
+	if (folder_fd < 0 || fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return -EAGAIN;
+	memcpy(w->last, name, strlen(name) + 1);
+	w->at = folder_fd;
+	r = finish(w, true, ret);
+	w->at = start;
+	return r < 0 ? -EAGAIN : 0;
+}
+
+/* Most paths hold no symlink at all: one call then, instead of three per component. -EAGAIN: this one needs the walk. */
+static int resolve_plainly(struct walk *w, const char *path, struct resolved *ret)
+{
 	int fd;
 
 	if (strstr(path, "..") || path[0] == 0)
 		return -EAGAIN; /* ".." at a chroot's root needs the walk */
-	fd = (int)syscall(SYS_openat2, w->at, path + strspn(path, "/"), &how, sizeof(how));
+	fd = open_plainly(w, path, w->follow);
 	if (fd < 0)
-		return -EAGAIN;
+		return errno == ENOENT ? resolve_new(w, path, ret) : -EAGAIN;
 	if (fstat(fd, &ret->stat) < 0 || resolve_name(fd, ret->path, sizeof(ret->path)) < 0) {
 		close(fd);
 		return -EAGAIN;
@@ -262,28 +305,25 @@ static int resolve_plainly(const struct walk *w, const char *path, struct resolv
 
 int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
 {
-	_cleanup_close_ int root = open_of(tid, "root");
-	struct walk w = { .tid = tid, .root = root, .at = -1, .follow = follow, .jumped = path[0] == 0 };
+	struct walk w = { .tid = tid, .root = -1, .follow = follow, .jumped = path[0] == 0 };
 	int r;
 
 	ret->fd = -1;
 	ret->missing = ret->nameless = false;
-	if (root < 0)
-		return root;
-	w.at = open_start(tid, dirfd, path, root);
+	w.at = open_start(tid, dirfd, path);
 	if (w.at < 0)
 		return w.at;
 	r = resolve_plainly(&w, path, ret);
-	if (r == -EAGAIN) {
-		if (strlen(path) >= sizeof(w.rest)) {
-			close(w.at);
-			return -ENAMETOOLONG;
-		}
+	if (r == -EAGAIN && strlen(path) >= sizeof(w.rest)) {
+		r = -ENAMETOOLONG;
+	} else if (r == -EAGAIN) {
 		memcpy(w.rest, path, strlen(path) + 1);
 		r = walk(&w);
 		if (r >= 0)
 			r = finish(&w, r == 1, ret);
 	}
 	close(w.at);
+	if (w.root >= 0)
+		close(w.root);
 	return r;
 }

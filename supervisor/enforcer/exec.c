@@ -10,9 +10,12 @@
 
 #include "supervisor/base/io.h"
 
+#include "supervisor/base/path.h"
+#include "supervisor/base/sha256.h"
 #include "supervisor/boundary/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fcntl.h>
 #include <linux/ptrace.h>
 #include <signal.h>
@@ -25,6 +28,8 @@
 /* <sys/ptrace.h> and <linux/ptrace.h> cannot both be included. */
 long ptrace(int request, ...);
 
+#define DIGEST_MAX_BYTES (256 * 1024)	/* about a millisecond */
+
 struct flight {
 	struct flight *next;
 	struct exec_call exec;
@@ -32,6 +37,7 @@ struct flight {
 	pid_t tid, group;
 	bool waiting;			/* not judged yet: another exec of its thread group is in flight */
 	struct decision decision;
+	char sha256[65];		/* of a program that agents can write; "" otherwise */
 };
 
 struct exec_flights {
@@ -80,8 +86,9 @@ static void flight_remove(struct enforcer *e, struct flight *f)
 }
 
 /* Members for the record: what was asked and what it resolved to. */
-static void describe(const struct exec_call *x, struct buf *ret_what)
+static void describe(const struct flight *f, struct buf *ret_what)
 {
+	const struct exec_call *x = &f->exec;
 	struct json_out j = { .buf = ret_what };
 
 	json_object_begin(&j, "exec");
@@ -93,6 +100,8 @@ static void describe(const struct exec_call *x, struct buf *ret_what)
 	if (x->argv_pointers)
 		record_put_argv(&j, x->argv_pointers);
 	json_uint(&j, "argc", x->argv.nr);
+	if (f->sha256[0])
+		json_text(&j, "sha256", f->sha256);
 	json_object_end(&j);
 }
 
@@ -100,7 +109,7 @@ static void deny(struct enforcer *e, struct flight *f, int error_number)
 {
 	_cleanup_buf_ struct buf what = { 0 };
 
-	describe(&f->exec, &what);
+	describe(f, &what);
 	notify_deny(e, &f->call, &f->decision, error_number, &what);
 	flight_give(e, f);
 }
@@ -112,7 +121,7 @@ static void record_allowed(struct enforcer *e, const struct flight *f, const str
 
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
 		return;
-	describe(&f->exec, &what);
+	describe(f, &what);
 	record_call(e, &f->call, &outcome);
 }
 
@@ -290,6 +299,7 @@ void exec_handle(struct enforcer *e, const struct call *call)
 	f->call = *call;
 	f->tid = (pid_t)call->request->pid;
 	f->group = 0;
+	f->sha256[0] = 0;
 	f->waiting = group_is_busy(e, f);
 	if (f->waiting)
 		flight_add(e, f);
@@ -322,11 +332,34 @@ static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, con
 	kill(pid, SIGKILL);
 	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 } };
 	snprintf(f->decision.reason, sizeof(f->decision.reason), "%s", why);
-	describe(&f->exec, &what);
+	describe(f, &what);
 	e->denials++;
 	f->call.launch->denials++;
 	record_call(e, &f->call, &outcome);
 	launch_notice(e, f->call.launch, &f->decision);
+}
+
+/*
+ * What an image's program is, its path says; what an agent wrote, only its bytes say. It stands loaded and the kernel refuses writes to it, so that
+ * this is what runs. Larger ones would hold everybody else up: they are named by inode alone.
+ */
+static void digest_written(struct flight *f)
+{
+	char link[32];
+	int fd;
+
+	for (const char *const *root = f->call.launch->subject.write_roots; *root; root++) {
+		if (f->exec.file.stat.st_size > DIGEST_MAX_BYTES || !path_is_under(f->exec.file.path, *root))
+			continue;
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", f->exec.file.fd);
+		fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (fd < 0)
+			return;
+		if (sha256_fd(fd, DIGEST_MAX_BYTES, f->sha256) < 0)
+			f->sha256[0] = 0;
+		close(fd);
+		return;
+	}
 }
 
 static void verify(struct enforcer *e, struct flight *f, pid_t pid)
@@ -338,6 +371,7 @@ static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 		(void)ptrace(PTRACE_CONT, pid, 0, 0);
 		return land(e, f);
 	}
+	digest_written(f);
 	record_allowed(e, f, NULL, "verified");
 	(void)ptrace(PTRACE_DETACH, pid, 0, 0);
 	land(e, f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the enforcer share. One thread runs all of it, but for connect workers (sockets.c), which touch only their own job.
+ * What the files of the enforcer share. One thread runs all of it.
  *
  * The loop owns everything; a source that ends during a round is freed after the round, because later events of the round may name it.
  */
@@ -53,6 +53,8 @@ struct zygote {
 
 /* The zygote of this class, started when there is none. NULL with ret_error. */
 struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool off, struct err *ret_error);
+/* It did not take a launch: say when it can. */
+void zygote_wants_room(struct enforcer *e, struct zygote *z);
 uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
 void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
@@ -93,10 +95,11 @@ struct launch_order {			/* everything a spec is made of */
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
 	bool terminal;			/* one of the client's descriptors is one */
-	int client, stdio[3];		/* taken */
+	int client;			/* taken on success */
+	int stdio[3];			/* borrowed: the zygote gets its own */
 };
 
-/* Returns 0, or -errno with ret_error; then client is still the caller's, stdio closed. */
+/* Returns 0; -EAGAIN when the zygote is full: requests_state_changed() is called when it has room; or -errno with ret_error. */
 int launch_start(struct enforcer *e, struct launch_order *order, struct err *ret_error);
 void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 /* The enforcer refused something in this launch: its keeper holds the JSON for the client. */
@@ -130,6 +133,8 @@ void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
 /* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
 void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/* The same without the answer, which is still to be given. */
+void notify_denied(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
 /* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
@@ -147,6 +152,8 @@ void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
+/* A call an earlier enforcer left acting: undoes what it may have left behind. */
+void socket_recover(const struct call *call);
 void socket_forget(struct enforcer *e, const struct launch *l);
 
 /* ---- protected.c: opens of masked names ---- */
@@ -209,7 +216,7 @@ const struct layer *plan_missing_layer(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source init_source, signals, launch_socket, control_socket, connect_done, guard;
+	struct source init_source, signals, launch_socket, control_socket, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];
 	struct policy *policy;
@@ -240,7 +247,8 @@ struct enforcer {
 	struct target target;
 	struct status *status;		/* status.c's own */
 	struct exec_flights *flights;	/* exec.c's own */
-	struct connects *connects;	/* sockets.c's own */
+	struct connects *connects;	/* waits.c's own */
+	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
 	void **graveyard;

@@ -206,12 +206,6 @@ static int order_zygote(const struct zygote *z, uint64_t id, const struct buf *s
 	return io_send(z->source.fd, &message, sizeof(message), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
 }
 
-static void close_stdio(struct launch_order *o)
-{
-	for (int i = 0; i < 3; i++)
-		close(o->stdio[i]);
-}
-
 static int order_launch(struct enforcer *e, struct launch_order *o, uint64_t id, int *ret_channel, struct err *ret_error)
 {
 	_cleanup_buf_ struct buf spec = { 0 };
@@ -227,6 +221,8 @@ static int order_launch(struct enforcer *e, struct launch_order *o, uint64_t id,
 		return err_set(ret_error, -errno, "no socket pair: %s", strerror(errno));
 	r = order_zygote(z, id, &spec, o, pair[1]);
 	close(pair[1]);
+	if (r == -EAGAIN)
+		zygote_wants_room(e, z);
 	if (r < 0) {
 		close(pair[0]);
 		return err_set(ret_error, r, "the zygote does not take the launch: %s", strerror(-r));
@@ -241,7 +237,6 @@ int launch_start(struct enforcer *e, struct launch_order *o, struct err *ret_err
 	struct launch *l;
 	int channel, r = order_launch(e, o, id, &channel, ret_error);
 
-	close_stdio(o);
 	if (r < 0)
 		return r;
 	l = launch_add(e, id);

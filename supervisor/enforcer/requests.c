@@ -278,14 +278,16 @@ static void start(struct enforcer *e, struct request *r)
 	for (int i = 0; i < 3; i++) {
 		order.terminal |= isatty(r->fds[i + 1]) != 0;
 		give_pipe(r->fds[i + 1], r->peer.uid, &user);
-		order.stdio[i] = TAKE_FD(r->fds[i + 1]);
+		order.stdio[i] = r->fds[i + 1];
 	}
-	/* The connection goes to the keeper; what is left of the request ends here. */
-	epoll_ctl(e->epoll, EPOLL_CTL_DEL, r->source.fd, NULL);
 	result = launch_start(e, &order, &error);
 	free_strings(environment);
+	if (result == -EAGAIN)
+		return; /* waits on */
 	if (result < 0)
 		return request_fail(e, r, error.text);
+	/* The connection is the launch's now; what is left of the request ends here. */
+	epoll_ctl(e->epoll, EPOLL_CTL_DEL, r->source.fd, NULL);
 	r->source.fd = -1;
 	request_end(e, r);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ACTION_CONNECT: where a socket may go, by the address as the kernel takes it. IPv4 is judged as ::ffff:a.b.c.d, and an address that
+ * ACTION_CONNECT and ACTION_BIND: where a socket may go, by the address as the kernel takes it. IPv4 is judged as ::ffff:a.b.c.d, and an address that
  * carries an IPv4 address inside (mapped, NAT64, 6to4, Teredo) as both.
  */
 #include "supervisor/judge/judging.h"
@@ -293,4 +293,31 @@ void judge_connect(const struct judging *j)
 			    a->address->sa_family);
 		break;
 	}
+}
+
+/*
+ * A port of policies/network.json's list is a service of Cordon's (the proxy): whoever else listened there, while it is down, would get every
+ * agent's traffic.
+ */
+void judge_bind(const struct judging *j)
+{
+	const struct action *a = j->action;
+	struct target t;
+	size_t i;
+
+	if (!a->address || a->address_bytes < sizeof(sa_family_t) || !read_target(a, &t)) {
+		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, NULL }, "The address is too short for its family.");
+		return;
+	}
+	if (j->subject->mode == MODE_READONLY) {
+		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "Nothing listens in readonly mode.");
+		return;
+	}
+	for (i = 0; i < j->policy->nr_ports; i++)
+		if (j->policy->ports[i].port == t.port) {
+			answer_deny(j, "network_guard", (struct ruling){ "network.reserved_port", j->policy->ports[i].origin, "choose another port" },
+				    "Port %u is reserved for Cordon's own service.", t.port);
+			return;
+		}
+	answer_allow(j, (struct ruling){ "network.bind", CODE_RULE, NULL }, "An agent may listen on %s.", t.text);
 }

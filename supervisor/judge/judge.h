@@ -32,7 +32,7 @@ struct scope {
 int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error);
 void scope_free(struct scope *scope);
 
-enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
+enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
 
 struct judge_subject {		/* who asks */
 	enum mode mode;
@@ -60,7 +60,7 @@ struct action {
 	const char *path;
 	bool unresolved;
 	const char *cwd;		/* absolute; for unresolved paths, and for ACTION_EXEC: what relative arguments start from */
-	/* ACTION_CONNECT. AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */
+	/* ACTION_CONNECT, ACTION_BIND (IP only: a bound socket file is an ACTION_WRITE). AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */
 	const struct sockaddr *address;
 	socklen_t address_bytes;
 	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */

@@ -34,6 +34,7 @@ const char *quote_text(struct quoted *q, const char *name);
 void judge_exec(const struct judging *j);
 void judge_path(const struct judging *j);
 void judge_connect(const struct judging *j);
+void judge_bind(const struct judging *j);
 void judge_environment(const struct judging *j);
 
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
