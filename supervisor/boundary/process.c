@@ -49,7 +49,7 @@ pid_t process_parent(pid_t pid)
 {
 	struct process_facts facts;
 
-	return process_read(pid, &facts) < 0 ? 0 : facts.parent;
+	return process_read(pid, &facts) < 0 ? -1 : facts.parent;
 }
 
 /* The number behind "\nKEY:\t" in the status file. */
@@ -71,7 +71,7 @@ pid_t process_group(pid_t tid)
 
 int process_filters(pid_t pid)
 {
-	return status_number(pid, "\nSeccomp_filters:\t", 0);
+	return status_number(pid, "\nSeccomp_filters:\t", -1);
 }
 
 bool process_has_thread(pid_t pid, pid_t tid)

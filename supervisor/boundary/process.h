@@ -12,11 +12,11 @@ struct process_facts {
 
 /* Returns 0, or -errno (-ENOENT, -ESRCH: no such process). */
 int process_read(pid_t pid, struct process_facts *ret_facts);
-/* The parent, 0 when there is no such process. */
+/* The parent, 0 when that is outside our namespace; -1 when there is no such process. */
 pid_t process_parent(pid_t pid);
 /* The id of the thread group that tid belongs to; tid itself when that cannot be known. */
 pid_t process_group(pid_t tid);
-/* How many seccomp filters it carries; 0 when there is no such process. */
+/* How many seccomp filters it carries; -1 when there is no such process. */
 int process_filters(pid_t pid);
 /* Whether tid is a thread of the process pid. */
 bool process_has_thread(pid_t pid, pid_t tid);

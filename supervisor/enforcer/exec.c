@@ -193,8 +193,10 @@ static bool is_first(const struct flight *f)
 /* Who execs only ever helps, and most execs need no help: only those that do are worth the look. */
 static bool needs_caller(const struct flight *f, const struct decision *shadow)
 {
+	const struct transport *transport = f->call.launch->subject.transport;
+
 	return f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
-	       (f->decision.unreviewed && f->call.launch->subject.transport);
+	       (f->decision.unreviewed && transport && !transport->wrap);
 }
 
 static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)

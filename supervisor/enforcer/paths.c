@@ -172,10 +172,7 @@ void path_handle(struct enforcer *e, const struct call *call)
 		done = c->paths[i].path != NONE && refused(e, call, &names[i]);
 	for (int i = 0; i < 2; i++)
 		resolved_close(&names[i].object);
-	if (done)
-		return;
-	if (r < 0) /* what the kernel would say of such a path */
-		notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
-	else
+	/* Also where there is no such path, for us: the kernel says what it is to the caller. We see more than it may, and our answer would tell it. */
+	if (!done)
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }

@@ -66,7 +66,8 @@ static enum reach reach_of_process(const struct enforcer *e, const struct launch
 			if (z->pid == at)
 				return REACH_CORDON;
 		at = process_parent(at);
-		if (at == 0 && hops == 0)
+		/* Not 0: that is the parent of what came in by docker exec, which limits and priorities of its uid could reach. */
+		if (at < 0 && hops == 0)
 			return REACH_NOBODY;
 	}
 	return REACH_FOREIGN;
