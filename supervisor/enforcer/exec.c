@@ -7,6 +7,7 @@
  * process would hang each other in the kernel).
  */
 #include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/known.h"
 
 #include "supervisor/base/io.h"
 
@@ -368,6 +369,8 @@ static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 {
 	char why[160];
 
+	known_forget(f->tid);
+	known_forget(pid);
 	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0) {
 		kill_unverified(e, f, pid, why);
 		(void)ptrace(PTRACE_CONT, pid, 0, 0);
