@@ -23,6 +23,7 @@
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
 #endif
 #ifndef LANDLOCK_ACCESS_NET_CONNECT_TCP
+#define LANDLOCK_ACCESS_NET_BIND_TCP (1ULL << 0)		/* ABI 4 */
 #define LANDLOCK_ACCESS_NET_CONNECT_TCP (1ULL << 1)		/* ABI 4 */
 #endif
 #ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -31,6 +32,20 @@
 #ifndef LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 #define LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ULL << 0)		/* ABI 6 */
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
+#endif
+
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452	/* since 6.6 */
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463	/* since 6.13 */
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469	/* since 6.17 */
+#endif
+#ifndef SYS_open_tree_attr
+#define SYS_open_tree_attr 467	/* since 6.15 */
 #endif
 
 /* The rights that a rule on something other than a folder may carry: the kernel refuses the rest (EINVAL). */

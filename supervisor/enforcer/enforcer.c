@@ -313,23 +313,6 @@ static int load_policy(struct enforcer *e, const struct inheritance *in, struct 
 	return user_find("/etc", e->policy->launch_user, &e->launch_user, error);
 }
 
-/* PID 1's own environment is the image's: trusted, and what a launch's variables are compared with. */
-static int read_image_environment(struct enforcer *e)
-{
-	_cleanup_buf_ struct buf text = { 0 };
-	char path[32];
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/environ", getppid());
-	r = io_read_file(AT_FDCWD, path, 4u << 20, &text);
-	if (r < 0)
-		return r;
-	e->image_environment = text.data;
-	e->image = split(text.data, text.len, 0);
-	text = (struct buf){ 0 };
-	return e->image ? 0 : -ENOMEM;
-}
-
 static int open_audit(struct enforcer *e, struct err *error)
 {
 	struct audit_options options = { .dir = e->audit_dir, .run = e->run, .boot = e->boot, .copy_fd = STDOUT_FILENO };
@@ -424,11 +407,10 @@ int enforcer_main(void)
 	r = take_inheritance(e, &in);
 	if (r < 0)
 		return EXIT_INTERNAL;
-	r = read_image_environment(e);
-	if (r < 0) {
-		err_set(&error, r, "cannot read PID 1's environment: %s", strerror(-r));
-		return fail(e, EXIT_INTERNAL, &error);
-	}
+	/* PID 1 hands its own on: the image's, trusted, and what a launch's variables are compared with. */
+	e->image = (const char *const *)environ;
+	if (plan_gateway(e->image, "/etc/hosts", &e->gateway) < 0)
+		return EXIT_INTERNAL;
 	/* Ids go on where an earlier enforcer cannot have been. */
 	first_launch = (uint64_t)e->restarts * 100000 + 1;
 	e->next_launch = first_launch;

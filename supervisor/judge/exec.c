@@ -112,6 +112,13 @@ static bool add_own_program(const struct judging *j, const char *argv0, struct f
 	return true;
 }
 
+bool is_image_shell(const struct judging *j, const char *path)
+{
+	const struct command *command = policy_command(j->policy, path_base(path));
+
+	return command && command->effects == EFFECT_SHELL && !path_is_writable(j, path);
+}
+
 /* Characters nobody sees, or bytes that are no text: what a person reads is not what the program gets. */
 static bool has_invisible(struct words words)
 {
@@ -290,7 +297,7 @@ void judge_words(const struct judging *j, struct words words)
 	}
 	find_effects(j, words, &f);
 	j->decision->effects = f.effects;
-	if (!environment_loads_code(j))
+	if (!environment_loads_code(j) && !transport_allows(j, words.text))
 		apply_rules(j, words, &f);
 	j->decision->effects |= f.effects;
 }

@@ -7,7 +7,7 @@ start_plain
 STAGING=/tmp/sandbox-docker-archive
 
 same "the workspace is there" test -d /workspace
-same "a folder is not" test -d /workspace/none
+STATUS=1 same "a folder is not" test -d /workspace/none
 same "mkdir -p" mkdir -p /workspace/src/deep
 same "mkdir -p again" mkdir -p -- /workspace/src/deep
 
@@ -15,7 +15,7 @@ same "mkdir -p again" mkdir -p -- /workspace/src/deep
 wrapper='mkdir -p "$1" && printf "%s" "$$" > "$2" && shift 2 && exec "$@"'
 staged() { printf '%s\0' sh -lc "$wrapper" sh "$STAGING" "$STAGING/$1_pty.pid" bash -lc "$2"; }
 mapfile -d '' -t command < <(staged one 'cd /workspace && echo "out $((40 + 2))" && echo "err" >&2 && exit 5')
-same "exec_command" "${command[@]}"
+STATUS=5 same "exec_command" "${command[@]}"
 OPTIONS=(-i)
 mapfile -d '' -t command < <(staged two 'cat; echo "eof $?"')
 same "exec_command with its input closed at once" "${command[@]}"
@@ -31,9 +31,9 @@ OPTIONS=()
 INPUT=/dev/null
 same "read it back" cat -- /workspace/src/blob
 check "and it is what was written" cmp "$WORK/blob" <(docker exec "$GUARDED" cat -- /workspace/src/blob)
-same "a file that is not there" cat -- /workspace/src/none
+STATUS=1 same "a file that is not there" cat -- /workspace/src/none
 same "ls" ls /workspace/src
-same "stat of it" stat -c '%a %U %s' /workspace/src/blob
+same "stat of it" sh -c 'stat -c "%a %U %s" /workspace/src/blob'
 
 # Hydration: an archive from a pipe.
 mkdir -p "$WORK/tree/project/lib"
@@ -63,7 +63,10 @@ docker exec "$GUARDED" kill -KILL "$pid" >/dev/null 2>&1
 check "kill -KILL of the recorded pid ends it" wait_until 10 host '! pgrep -fx "sleep 4711"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4712'
 check "another runs" wait_until 10 host 'pgrep -fx "sleep 4712"'
-docker exec "$GUARDED" sh -lc "pkill -f -- 'sleep 4712' || true"
+docker exec -d "$PLAIN" sh -lc 'sleep 4712'
+wait_until 10 docker exec "$PLAIN" pgrep -fx "sleep 4712"
+# The pattern is in the shell's own arguments too: it ends itself, with Cordon and without.
+STATUS=143 same_status "pkill -f as the SDK sends it" sh -lc "pkill -f -- 'sleep 4712' || true"
 check "pkill -f ends it" wait_until 10 host '! pgrep -fx "sleep 4712"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4713'
 wait_until 10 host 'pgrep -fx "sleep 4713"'
