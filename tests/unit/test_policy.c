@@ -412,7 +412,7 @@ static void a_shell_vouches_for_no_name(void **state)
 
 	(void)state;
 	write_file("commands/b.json", "{ \"commands\": [ { \"names\": \"sh bash\", \"effects\": \"shell\" }, { \"names\": \"python*\", \"effects\": \"code\" },\n"
-				      "{ \"names\": \"env\", \"effects\": \"run\" }, { \"names\": [\"git\"], \"effects\": [\"code\", \"write\"] } ] }");
+				      "{ \"names\": \"env\", \"effects\": \"run\" }, { \"names\": \"git\", \"effects\": \"code write\" } ] }");
 	for (i = 0; i < ARRAY_SIZE(setters); i++) {
 		snprintf(text, sizeof(text), "{ \"mode\": \"all\", \"image\": \"pass\", \"baseline\": [], \"allow\": [], \"deny\": [], \"code_names\": [\"A\"], \"text_names\": [],\n"
 			 "\"helpers\": [ { \"setters\": [\"%s\"], \"names\": [\"A\"] } ] }", setters[i]);
