@@ -6,6 +6,7 @@
  */
 #include "supervisor/cli/cli.h"
 
+#include "supervisor/analyze/shell.h"
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/json_out.h"
 #include "supervisor/control/layout.h"
@@ -29,6 +30,7 @@ struct check {
 	struct policy *policy;
 	struct scope scope;
 	struct judge_subject subject;
+	struct arena arena;	/* for one question at a time */
 	char home[256];
 };
 
@@ -169,6 +171,7 @@ static void ask(const struct check *c, const char *const *words, struct decision
 		refuse(ret, "invalid_request", "check.kind", "The kind is not one of exec, read, write, connect, env, stdin, http, browser.");
 		return;
 	}
+	c->subject.arena->used_bytes = 0;
 	judge(c->policy, &c->subject, &action, ret);
 }
 
@@ -304,7 +307,10 @@ static int load(struct check *c)
 		return usage("--cwd %s: expected an absolute path", c->cwd);
 	/* The launch user's home is passwd's to say, which an offline check does not ask: useradd's default stands for it. */
 	snprintf(c->home, sizeof(c->home), "/home/%s", c->policy->launch_user);
-	c->subject = (struct judge_subject){ .mode = mode, .home = c->home, .scope = &c->scope,
+	c->arena = (struct arena){ .data = malloc(SHELL_ARENA_BYTES), .len_bytes = SHELL_ARENA_BYTES };
+	if (!c->arena.data)
+		return usage("out of memory");
+	c->subject = (struct judge_subject){ .arena = &c->arena, .mode = mode, .home = c->home, .scope = &c->scope,
 					     .unreviewed_allow = c->policy->unreviewed_allow };
 	return 0;
 }
@@ -373,5 +379,6 @@ int cli_check(int argc, char **argv)
 		r = c.batch ? check_batch(&c) : check_one(&c, argv + optind);
 	policy_free(c.policy);
 	scope_free(&c.scope);
+	free(c.arena.data);
 	return r;
 }

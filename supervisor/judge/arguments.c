@@ -76,8 +76,7 @@ static void add_item(struct walk *w, struct argument item)
 		a->items[a->nr_items++] = item;
 }
 
-/* Writing to these changes nothing that lasts. */
-static bool is_sink(const char *path)
+bool word_is_sink(const char *path)
 {
 	static const char *const sinks[] = { "-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2" };
 	size_t i;
@@ -91,7 +90,7 @@ static bool is_sink(const char *path)
 static unsigned role_effects(enum role role, const char *text, uint8_t flags)
 {
 	if (role == ROLE_WRITE)
-		return flags & WORD_DYNAMIC || !is_sink(text) ? EFFECT_WRITE : 0;
+		return flags & WORD_DYNAMIC || !word_is_sink(text) ? EFFECT_WRITE : 0;
 	if (role == ROLE_DELETE)
 		return EFFECT_DELETE;
 	/* A helper nobody can name is a program nobody can judge. */

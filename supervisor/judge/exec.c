@@ -19,7 +19,8 @@
 
 struct findings {
 	unsigned effects;
-	struct arguments arguments;	/* of the program itself, for the reason */
+	const struct command *command;	/* of the program itself, or NULL */
+	struct arguments arguments;	/* for the reason */
 	struct consequences consequences;
 	bool answered;
 	struct decision decision;	/* the worst answer about something inside */
@@ -65,7 +66,8 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 		if (!command)
 			return;
 	}
-	arguments_parse(command, words, j->fed ? LABEL_FED : 0, &f->arguments);
+	f->command = command;
+	arguments_parse(command, words, (j->fed ? LABEL_FED : 0) | (j->piped ? LABEL_PIPED : 0), &f->arguments);
 	weigh_arguments(j, words, &f->arguments, &f->consequences);
 	f->effects |= (f->arguments.effects & ~f->consequences.without) | f->consequences.effects;
 	if (!f->consequences.answered)
@@ -102,7 +104,7 @@ static bool add_own_program(const struct judging *j, const char *argv0, struct f
 
 	if (!strchr(argv0, '/'))
 		return false;
-	if (path_normalize(j->action->cwd ? j->action->cwd : "/", argv0, path, sizeof(path)) < 0) {
+	if ((j->lost && *argv0 != '/') || path_normalize(j->action->cwd ? j->action->cwd : "/", argv0, path, sizeof(path)) < 0) {
 		f->effects |= EFFECT_UNKNOWN | EFFECT_DYNAMIC;
 		return true;
 	}
@@ -140,6 +142,13 @@ static bool has_invisible(struct words words)
 	return false;
 }
 
+static bool is_own_helper(const struct judging *j)
+{
+	return j->action->caller && strcmp(j->action->caller, j->action->program) == 0 && !j->action->interpreter &&
+	       !path_is_writable(j, j->action->program) && !(policy_command(j->policy, path_base(j->action->program)) ?
+	       policy_command(j->policy, path_base(j->action->program))->effects & (EFFECT_DELETE | EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE) : true);
+}
+
 static void find_effects(const struct judging *j, struct words words, struct findings *f)
 {
 	if (!at_execve(j)) {
@@ -150,6 +159,9 @@ static void find_effects(const struct judging *j, struct words words, struct fin
 		return;
 	}
 	add_program(j, words, f);
+	/* git gc runs git prune: what a tool of the image makes of itself is part of what was judged when it was started. */
+	if (is_own_helper(j))
+		f->effects = (f->effects & ~(unsigned)(EFFECT_DELETE | EFFECT_PERSIST)) | EFFECT_WRITE;
 	if (path_is_writable(j, j->action->program))
 		f->effects |= EFFECT_UNKNOWN;
 	if (j->action->interpreter) {
@@ -245,6 +257,19 @@ static void answer_by_rule(const struct judging *j, const struct mode_rule *rule
 	j->decision->verdict = rule->verdict;	/* allow or review */
 }
 
+/* Programs whose code is reviewed as a whole: what runs around them is no part of that. */
+static void refuse_crowded(const struct judging *j, struct words words)
+{
+	struct decision answer = { 0 };
+	struct judging inner = *j;
+	struct quoted q;
+
+	inner.decision = &answer;
+	answer_deny(&inner, "incomplete_evidence", (struct ruling){ "exec.alone", CODE_RULE, "issue the command as its own exec_command call" },
+		    "%s stands with other commands or redirections in one text.", quote_text(&q, words.text[0]));
+	answer_worse(j->decision, &answer);
+}
+
 static void apply_rules(const struct judging *j, struct words words, const struct findings *f)
 {
 	const enum mode mode = j->subject->mode;
@@ -257,6 +282,8 @@ static void apply_rules(const struct judging *j, struct words words, const struc
 		}
 	if (f->answered)
 		answer_worse(j->decision, &f->decision);
+	if (j->crowded && f->command && f->command->alone && f->effects & ~(unsigned)(EFFECT_READ | EFFECT_STATE))
+		refuse_crowded(j, words);
 }
 
 static int rank(const struct decision *d)
@@ -295,7 +322,16 @@ void judge_words(const struct judging *j, struct words words)
 		answer_no_program(j);
 		return;
 	}
+	f.command = NULL;
 	find_effects(j, words, &f);
+	f.effects |= j->also;
+	if (j->around) {
+		if (f.answered)
+			answer_worse(&f.decision, j->around);
+		else
+			f.decision = *j->around;
+		f.answered = true;
+	}
 	j->decision->effects = f.effects;
 	if (!environment_loads_code(j) && !transport_allows(j, words.text))
 		apply_rules(j, words, &f);
@@ -320,5 +356,6 @@ void judge_exec(const struct judging *j)
 	}
 	while (argv && argv[words.nr])
 		words.nr++;
-	judge_words(j, words);
+	if (program || !judge_shell_words(j, words))
+		judge_words(j, words);
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+struct arena;
+
 /* The declared target: what a launch may talk to. Entries with a name match no address. */
 struct scope_entry {
 	const char *name;		/* or NULL: then address and prefix_bits */
@@ -42,6 +44,7 @@ struct judge_subject {		/* who asks */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
 	const struct scope *scope;		/* NULL or empty: none was declared */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
+	struct arena *arena;			/* room for reading command texts (SHELL_ARENA_BYTES); NULL: none can be read */
 	const struct transport *transport;	/* what judge_transport() says of the launch, or NULL */
 };
 

@@ -11,7 +11,13 @@ struct judging {
 	const struct action *action;
 	struct decision *decision;
 	unsigned depth;		/* of command lines inside command lines */
+	/* Of the command line in its text: */
 	bool fed;		/* its standard input is a file, a pipe or a text: nobody types there */
+	bool piped;		/* namely a pipe */
+	bool crowded;		/* other commands stand in the same text, or its output goes to a file */
+	bool lost;		/* the working folder is not known */
+	unsigned also;		/* effects of its redirections and assignments */
+	const struct decision *around;	/* an answer about those, or NULL */
 };
 #define JUDGE_DEPTH_MAX 8
 
@@ -40,6 +46,14 @@ struct quoted {
 const char *quote(struct quoted *q, const char *name, size_t len);
 const char *quote_text(struct quoted *q, const char *name);
 
+/* What the words of a command line lead to, beyond what its data says: paths, targets, code, command lines inside it. */
+struct consequences {
+	unsigned effects;		/* to add */
+	unsigned without;		/* to take away */
+	bool answered;			/* decision holds an answer of its own, which the rules' must not soften */
+	struct decision decision;
+};
+
 /* Each answers the kinds its file names. */
 void judge_exec(const struct judging *j);
 void judge_path(const struct judging *j);
@@ -50,19 +64,29 @@ void judge_http(const struct judging *j);
 
 /* Answers for one command line; text: words the shell has not made yet are flagged. */
 void judge_words(const struct judging *j, struct words words);
+/* Answers for the command line of a shell program, by what it makes the shell read; false when it is none. */
+bool judge_shell_words(const struct judging *j, struct words words);
 /* Answers for a text that a shell will read. */
 void judge_text(const struct judging *j, const char *text);
+
+/* Words of a shell's text as far as they are known before it runs. text and flags are in the subject's arena. False: too many, or no room. */
+struct shell_word;
+struct judged_words {
+	const char **text;
+	uint8_t *flags;
+	size_t nr;
+};
+bool words_of_shell(const struct judging *j, struct shell_word *const *words, size_t nr, struct judged_words *ret);
+/* One word; false: no room. */
+bool word_of_shell(const struct judging *j, const struct shell_word *word, const char **ret_text, uint8_t *ret_flags);
+
+/* What the redirections of a command do; the file it reads its input from in ret_input, or NULL. */
+struct shell_redirection;
+void weigh_redirections(const struct judging *j, const struct shell_redirection *redirections, struct consequences *ret, bool *ret_writes);
 
 /* Of two answers about the same action the one that holds: hardline, deny, incomplete deny, review, allow. The earlier one when equal. */
 void answer_worse(struct decision *decision, const struct decision *other);
 
-/* What the words of a command line lead to, beyond what its data says: paths, targets, code, command lines inside it. */
-struct consequences {
-	unsigned effects;		/* to add */
-	unsigned without;		/* to take away */
-	bool answered;			/* decision holds an answer of its own, which the rules' must not soften */
-	struct decision decision;
-};
 void weigh_arguments(const struct judging *j, struct words words, const struct arguments *arguments, struct consequences *ret);
 
 /* Where a URL or host leads. */

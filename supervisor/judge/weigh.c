@@ -37,7 +37,7 @@ static void ask_inside(struct weighing *w, const struct action *action, void (*j
 {
 	struct decision inner = { 0 };
 	const struct judging j = { .policy = w->j->policy, .subject = w->j->subject, .action = action, .decision = &inner,
-				   .depth = w->j->depth + 1 };
+				   .depth = w->j->depth + 1, .lost = w->j->lost };
 
 	judge_it(&j);
 	take_answer(w, &inner);
@@ -309,6 +309,8 @@ static void weigh_helper(struct weighing *w, const struct argument *item)
 	j.decision = &inner;
 	j.depth++;
 	j.fed = true;
+	j.also = 0;
+	j.around = NULL;
 	judge_exec(&j);
 	if (inner.verdict == VERDICT_DENY && strcmp(inner.tag, "incomplete_evidence") != 0)
 		take_answer(w, &inner);
@@ -377,6 +379,9 @@ static void weigh_command(struct weighing *w, const struct argument *item)
 	j.decision = &inner;
 	j.depth++;
 	j.fed = true;
+	j.crowded = false;
+	j.also = 0;
+	j.around = NULL;
 	judge_words(&j, (struct words){ text, flags, item->nr_words });
 	take_answer(w, &inner);
 }

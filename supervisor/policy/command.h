@@ -83,6 +83,7 @@ typedef uint32_t labels;	/* a bit per word that options set and others ask for; 
 #define LABEL_SANDBOX 4u	/* "sandbox": the tool itself refuses what its program would do outside */
 
 #define LABEL_FED 8u		/* "fed": its standard input is a file, a pipe or a text; never set at execve */
+#define LABEL_PIPED 16u		/* "piped": what it is fed with comes from another command */
 
 struct condition {
 	labels all, none;	/* holds when all of these are set and none of those */
@@ -140,6 +141,7 @@ struct command {
 	enum style style;
 	bool multicall;		/* one binary, many programs: argv[0] says which */
 	bool bundled;		/* the first word is a cluster, with or without its dash: tar, ar */
+	bool alone;		/* has to be the only command of its text, unless all it does is read */
 	bool anywhere;		/* its own options may stand after a subcommand */
 	bool options_listed;	/* an option that is not in the list adds EFFECT_UNKNOWN; otherwise no option changes the effects */
 	bool has_dangerous;	/* some option adds effects: a word nobody knows may be it */

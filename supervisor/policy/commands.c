@@ -407,6 +407,7 @@ static int read_entry(const struct node *node, void *ret)
 		{ "multicall", read_bool, MEMBER(multicall), false },
 		{ "bundled", read_bool, MEMBER(bundled), false },
 		{ "anywhere", read_bool, MEMBER(anywhere), false },
+		{ "alone", read_bool, MEMBER(alone), false },
 		{ "options", read_options, 0, false },
 		{ "operands", read_operands, 0, false },
 		{ "when", read_bases, 0, false },
@@ -450,7 +451,7 @@ static int read_command(const struct node *node, void *ret)
 	size_t i;
 	int r;
 
-	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed" }, .nr_labels = 4, .set = LABEL_BARE | LABEL_FED };
+	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed", "piped" }, .nr_labels = 5, .set = LABEL_BARE | LABEL_FED | LABEL_PIPED };
 	r = read_entry(node, ret);
 	if (r == 0)
 		r = check_names(node, command);
