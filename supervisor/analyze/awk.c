@@ -178,7 +178,9 @@ static void find_command(const char *text, struct program_facts *facts)
 	if (from) {
 		from += strlen("system");
 		from += strspn(from, " \t");
-		from += *from == '(' ? 1 + strspn(from + 1, " \t") : 0;
+		if (*from++ != '(')
+			return;
+		from += strspn(from, " \t");
 	} else {
 		from = strchr(text, '|');
 		from = from ? strchr(from, '"') : NULL;

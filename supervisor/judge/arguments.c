@@ -531,9 +531,17 @@ static bool is_option(const struct walk *w, const char *word, uint8_t flags)
 	return word[0] == '-' && word[1] && !(flags & WORD_OPERAND);
 }
 
+/* "--include=*.py" stays that option, whatever files there are. */
+static bool keeps_its_option(const struct walk *w, const char *word, uint8_t flags)
+{
+	size_t len = strcspn(word, "=");
+
+	return flags & WORD_GLOB && strncmp(word, "--", 2) == 0 && word[len] && strcspn(word, "*?[") > len && look_up(w, word, len, false).name;
+}
+
 static void take_word(struct walk *w, const char *word, uint8_t flags, size_t at)
 {
-	if (flags & WORD_DYNAMIC && !(flags & WORD_OPERAND) && !w->operands_only && style_of(w) != STYLE_WORDS && has_dangerous(w))
+	if (!keeps_its_option(w, word, flags) && flags & WORD_DYNAMIC && !(flags & WORD_OPERAND) && !w->operands_only && style_of(w) != STYLE_WORDS && has_dangerous(w))
 		add_hit(w, EFFECT_UNKNOWN, (struct condition){ 0 }, NULL, word);
 	if (!is_option(w, word, flags)) {
 		take_operand(w, word, flags, at);

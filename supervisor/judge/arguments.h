@@ -19,6 +19,7 @@ enum word_flags {
 	WORD_DYNAMIC = 1,	/* the text is not (all of) what the tool will get */
 	WORD_SPLITS = 2,	/* may become several words, or none */
 	WORD_OPERAND = 4,	/* but surely does not begin with "-" */
+	WORD_GLOB = 8,		/* names of files: each begins as the text does before its first pattern */
 };
 
 struct words {

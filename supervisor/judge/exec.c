@@ -46,12 +46,10 @@ static bool looks_like_another(const struct policy *policy, const char *name)
 	return !name[i] && strcmp(lower, name) != 0 && policy_command(policy, lower);
 }
 
+/* Look-alike letters, blanks and pieces of syntax are in no program's name. */
 static bool is_plain_name(const char *name)
 {
-	for (; *name; name++)
-		if ((unsigned char)*name <= ' ' || (unsigned char)*name >= 0x7f)
-			return false;
-	return true;
+	return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-@:[,~%=")] == '\0';
 }
 
 static void add_named(const struct judging *j, const char *name, struct words words, struct findings *f)
@@ -270,6 +268,14 @@ static void refuse_crowded(const struct judging *j, struct words words)
 	answer_worse(j->decision, &answer);
 }
 
+/* "python3 --version": what would run code only says something. */
+static bool asks_only(const struct findings *f)
+{
+	const unsigned harmless = EFFECT_READ | EFFECT_STATE;
+
+	return !(f->effects & ~harmless) && f->command->effects & ~harmless;
+}
+
 static void apply_rules(const struct judging *j, struct words words, const struct findings *f)
 {
 	const enum mode mode = j->subject->mode;
@@ -282,7 +288,7 @@ static void apply_rules(const struct judging *j, struct words words, const struc
 		}
 	if (f->answered)
 		answer_worse(j->decision, &f->decision);
-	if (j->crowded && f->command && f->command->alone && f->effects & ~(unsigned)(EFFECT_READ | EFFECT_STATE))
+	if (j->crowded && f->command && f->command->alone && !asks_only(f))
 		refuse_crowded(j, words);
 }
 

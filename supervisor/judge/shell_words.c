@@ -64,6 +64,8 @@ bool word_of_shell(const struct judging *j, const struct shell_word *word, const
 	*ret_flags = WORD_DYNAMIC;
 	if (!word->single && word->why != SHELL_TILDE)
 		*ret_flags |= WORD_SPLITS;
+	if (word->why == SHELL_GLOB)
+		*ret_flags |= WORD_GLOB;
 	if (known_start || word->why == SHELL_PROCESS || word->why == SHELL_TILDE)
 		*ret_flags |= WORD_OPERAND;
 	*ret_text = text_of(j, !(word->why & ~(unsigned)SHELL_PATTERNS) ? word->value : word->source);
