@@ -372,6 +372,8 @@ static void take_cluster(struct walk *w, const char *letters, uint8_t flags, siz
 	}
 }
 
+static void take_operand(struct walk *w, const char *word, uint8_t flags, size_t at);
+
 /* getopt_long_only: a long name first, then a cluster. */
 static bool take_single(struct walk *w, const char *word, uint8_t flags, size_t at)
 {
@@ -382,6 +384,10 @@ static bool take_single(struct walk *w, const char *word, uint8_t flags, size_t 
 		found = look_up(w, word, len, len > 2);
 	if (!found.name)
 		return false;
+	if (found.command->options[found.name->option].absent_if & w->ret->labels) {
+		take_operand(w, word, flags, at);
+		return true;
+	}
 	/* "-T4": the abbreviation of a longer name must not win over a short option with its value. */
 	if (!found.name->prefix && strncmp(found.name->name, word, len) == 0 && found.name->name[len] && len > 1) {
 		const struct found letter = look_up(w, word, 2, false);
@@ -461,7 +467,7 @@ static const struct operand_rule *operand_rule(struct walk *w, const char *word,
 	for (; w->rule < command->nr_operands; w->rule++) {
 		const struct operand_rule *rule = &command->operands[w->rule];
 
-		if (rule->last || rule->absent_if & w->ret->labels || (rule->match.nr && (flags & WORD_DYNAMIC || !matches_any(&rule->match, word))))
+		if (rule->last || rule->meaning.absent_if & w->ret->labels || (rule->match.nr && (flags & WORD_DYNAMIC || !matches_any(&rule->match, word))))
 			continue;
 		if (!rule->many)
 			w->rule++;

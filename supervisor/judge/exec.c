@@ -63,6 +63,7 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 		command = policy_otherwise(j->policy);
 		if (!command)
 			return;
+		words.flags = NULL;	/* of what nobody knows, only what stands there counts */
 	}
 	f->command = command;
 	arguments_parse(command, words, (j->fed ? LABEL_FED : 0) | (j->piped ? LABEL_PIPED : 0), &f->arguments);
@@ -321,6 +322,11 @@ void judge_words(const struct judging *j, struct words words)
 {
 	struct findings f;
 
+	if (words.nr && words.flags && words.flags[0] & WORD_DYNAMIC) {
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.name", CODE_RULE, "spell the program's name out" },
+			    "The name of the program is not known before it runs.");
+		return;
+	}
 	f.effects = 0;
 	f.answered = false;
 	f.arguments.nr_hits = 0;

@@ -24,7 +24,11 @@ struct reading {
 
 static void take(const struct reading *r, const struct decision *answer)
 {
-	answer_worse(r->j->decision, answer);
+	/* The only command's own answer says more than that all of them are allowed. */
+	if (r->script->nr_commands == 1 && r->j->decision->verdict == VERDICT_ALLOW)
+		*r->j->decision = *answer;
+	else
+		answer_worse(r->j->decision, answer);
 }
 
 static void refuse(const struct reading *r, const char *tag, const char *rule, const char *hint, const char *reason)
@@ -195,11 +199,6 @@ static void judge_plain(struct reading *r, struct judging *j, const struct shell
 
 	if (!words_of_shell(j, command->words, command->nr_words, &words)) {
 		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.size", CODE_RULE, OWN_CALL }, "The command has more words than can be judged.");
-		return;
-	}
-	if (words.flags[0] & WORD_DYNAMIC) {
-		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.name", CODE_RULE, "spell the program's name out" },
-			    "The name of the program is not known before the text runs.");
 		return;
 	}
 	if (shell_is_program(bytes_of(words.text[0]), &dialect)) {

@@ -106,6 +106,7 @@ struct value_rule {
 };
 
 struct meaning {		/* of an option, an option's value or an operand */
+	labels absent_if;	/* no such word once one of these was set: sed -e PROGRAM FILE, kill -9 -1 */
 	enum role role;
 	unsigned effects;
 	labels sets;
@@ -127,7 +128,6 @@ struct operand_rule {
 	struct word_list match;	/* only words that match stand here; none: any word */
 	bool many;		/* as many as come */
 	bool last;		/* the last of several */
-	labels absent_if;	/* not there once one of these was set: sed -e PROGRAM FILE */
 };
 
 struct base_rule {		/* other effects of the command as such, when the condition holds; first match wins */

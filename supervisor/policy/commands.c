@@ -200,6 +200,7 @@ static int read_values(const struct node *node, void *ret)
 	{ "sets", read_sets, (base) + offsetof(struct meaning, sets), false },                                                             \
 	{ "if", read_asks, (base) + offsetof(struct meaning, when.all), false },                                                           \
 	{ "unless", read_asks, (base) + offsetof(struct meaning, when.none), false },                                                      \
+	{ "absent_if", read_asks, (base) + offsetof(struct meaning, absent_if), false },                                                    \
 	{ "values", read_values, (base), false }
 
 /* ---- options ---- */
@@ -339,7 +340,6 @@ static int read_operand(const struct node *node, void *ret)
 		{ "match", read_patterns, MEMBER(match), false },
 		{ "many", read_bool, MEMBER(many), false },
 		{ "last", read_bool, MEMBER(last), false },
-		{ "absent_if", read_asks, MEMBER(absent_if), false },
 	};
 #undef MEMBER
 
@@ -355,7 +355,7 @@ static int read_operands(const struct node *node, void *ret)
 	command->operands_listed = true;
 	r = node_array(node, read_operand, &command->operands, &command->nr_operands, sizeof(*command->operands));
 	for (i = 0; r == 0 && i + 1 < command->nr_operands; i++)
-		if (command->operands[i].last || (command->operands[i].meaning.role == ROLE_COMMAND && !command->operands[i].match.nr && !command->operands[i].absent_if))
+		if (command->operands[i].last || (command->operands[i].meaning.role == ROLE_COMMAND && !command->operands[i].match.nr && !command->operands[i].meaning.absent_if))
 			r = node_error(node, "the last operand, or the one that is a command line, has to stand last");
 	return r;
 }

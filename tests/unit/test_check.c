@@ -80,7 +80,8 @@ static void exit_codes_are_the_verdicts(void **state)
 	assert_int_equal(CHECK("exec", "ls -la").code, 0);
 	assert_int_equal(CHECK("exec", "ls", "a;b").code, 0);
 	assert_int_equal(CHECK("exec", "rm -rf /").code, 1);
-	assert_int_equal(CHECK("exec", "ls;ls").code, 1);
+	assert_int_equal(CHECK("exec", "ls;ls").code, 0);
+	assert_int_equal(CHECK("exec", "ls;rm x").code, 1);
 	assert_int_equal(CHECK("exec", "curl http://x").code, 3);
 	assert_int_equal(CHECK("read", "/tmp/notes.txt").code, 0);
 	assert_int_equal(CHECK("read", "~/.ssh/id_rsa").code, 1);
