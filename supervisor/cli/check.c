@@ -38,7 +38,7 @@ static const char help[] =
 	"usage: cordon check [OPTION]... KIND ARG...\n"
 	"       cordon check [OPTION]... --batch FILE|-\n"
 	"\n"
-	"  exec COMMAND          one argument: a command text, which must hold no shell syntax\n"
+	"  exec COMMAND          one argument: a command text, read as bash reads it\n"
 	"  exec PROGRAM ARG...   an argument vector\n"
 	"  read PATH, write PATH\n"
 	"  connect ADDRESS:PORT  a literal address; IPv6 in brackets\n"

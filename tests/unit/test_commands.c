@@ -112,7 +112,7 @@ static const struct { const char *line; unsigned effects; } lines[] = {
 	{ "git branch -a", R }, { "git branch x", R | W }, { "git branch -D x", R | W | D }, { "git stash drop", D }, { "git stash list", R }, { "git clean -fd", D }, { "git clean -nfd", R },
 	{ "git reset --har", W | C | D }, { "git checkout main", W | C }, { "git checkout -- f", W | C | D }, { "git checkout HEAD f", W | C | D }, { "git push", EFFECT_PUBLISH },
 	{ "git ls-remote --upload-pa=x .", N | W | C | L }, { "git grep -Osh x", C | L }, { "git grep --open-f=sh x", C | L }, { "git frobnicate", U }, { "git config --get a.b", R },
-	{ "git config core.pager x", EFFECT_PERSIST }, { "git config user.name x", W },
+	{ "git config core.pager x", R | EFFECT_PERSIST }, { "git config core.pager", R }, { "git config user.name x", W },
 	{ "docker ps", N | S }, { "docker rm -f x", EFFECT_PUBLISH }, { "docker volume ls", N | S }, { "docker -H tcp://x ps", N | S | L },
 	{ "kubectl get pods -n x", N }, { "kubectl -n x delete pod y", EFFECT_PUBLISH }, { "kubectl delete pod y --dry-run=client", N }, { "kubectl get secrets", N | EFFECT_SECRET },
 	{ "ip a", R | S }, { "ip -br link show", R | S }, { "ip link set eth0 down", R | S | EFFECT_SYSTEM }, { "ip route del default", R | S | EFFECT_SYSTEM }, { "ip -b f", R | S | C },
