@@ -43,6 +43,9 @@ mkdir "$stage"
 mount -t tmpfs -o mode=0755 tmpfs "$stage"
 mkdir "$stage/upper" "$stage/work"
 mount -t overlay -o "lowerdir=/etc,upperdir=$stage/upper,workdir=$stage/work" overlay /etc
+mkdir "$stage/bin" "$stage/bin-work"
+mount -t overlay -o "lowerdir=/usr/bin,upperdir=$stage/bin,workdir=$stage/bin-work" overlay /usr/bin
+ln -sf /srv/bin/cordon /usr/bin/cordon	# what entry paths lead to
 for place in /srv /run /home /var/lib/cordon; do mount -t tmpfs -o mode=0755 tmpfs "$place"; done
 for place in /workspace /var/tmp; do mount -t tmpfs -o mode=1777 tmpfs "$place"; done
 mkdir -p /srv/bin /srv/deny /srv/allow
@@ -106,6 +109,11 @@ inside() {
 	nsenter -t "$PID1" -m -p -n --wd=/ -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "${FIXTURE_ENV[@]}" "$@"
 }
 FIXTURE_ENV=()
+
+# beneath COMMAND…: the same in the agents' mount namespace, once there was a launch.
+beneath() {
+	inside sh -c 'exec nsenter -t "$(pgrep -o -f "[z]ygote safe")" -m --wd=/ -- "$@"' sh "$@"
+}
 
 # run [RUN-OPTION…] -- COMMAND…: a launch. Leaves STATUS, OUT and ERR; stdio are pipes, as regular files would be opened again inside.
 run() {
