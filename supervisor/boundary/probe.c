@@ -125,11 +125,11 @@ static void wait_or_kill(pid_t pid, struct finding *f)
 	(void)probe_reap(pid);
 }
 
-static const char *const *host_roots;	/* for the child */
+static const char *const *host_roots, *const *host_entry_paths;	/* for the child */
 
 static void run_host_exec(struct finding *f)
 {
-	probe_host_exec_roots(f, host_roots);
+	probe_host_exec_places(f, host_roots, host_entry_paths);
 }
 
 static void run_probe(const struct probe *probe, struct finding *f)
@@ -177,12 +177,13 @@ unsigned probe_layers(struct layer ret_layers[static LAYERS_MAX])
 	return ARRAY_SIZE(probes);
 }
 
-void probe_host_exec(const char *const *roots, struct layer *ret_layer)
+void probe_host_exec(const char *const *roots, const char *const *entry_paths, struct layer *ret_layer)
 {
 	static const struct probe probe = { "host_exec", run_host_exec, "a mode other than off, --cap-add SYS_ADMIN --security-opt apparmor=unconfined, and cordond as PID 1" };
 	struct finding *shared = probe_share(sizeof(*shared));
 
 	host_roots = roots;
+	host_entry_paths = entry_paths;
 	fill_layer(&probe, shared, ret_layer);
 	if (shared)
 		munmap(shared, sizeof(*shared));

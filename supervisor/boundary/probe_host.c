@@ -7,6 +7,7 @@
 #include "supervisor/boundary/probe_private.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -87,14 +89,40 @@ static const char *try_root(const char *root)
 	return runs ? "is executed from by absolute path" : linked ? "has its links followed" : NULL;
 }
 
-void probe_host_exec_roots(struct finding *f, const char *const *roots)
+/* A path in a root that nobody writes needs no link. */
+static bool is_in_writable_root(const char *path, const char *const *roots)
 {
-	for (; *roots; roots++) {
-		const char *wrong = try_root(*roots);
+	for (; *roots; roots++)
+		if (path_is_under(path, *roots) && faccessat(AT_FDCWD, *roots, W_OK, AT_EACCESS) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a host that executes path meets our link, in a folder that nobody changes. */
+static bool is_covered(const char *path)
+{
+	char folder[PATH_MAX];
+	struct statvfs mount;
+	struct stat st;
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(path_base(path) - path), path);
+	return statvfs(folder, &mount) == 0 && mount.f_flag & ST_RDONLY && lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && st.st_uid == 0;
+}
+
+void probe_host_exec_places(struct finding *f, const char *const *roots, const char *const *entry_paths)
+{
+	for (const char *const *root = roots; *root; root++) {
+		const char *wrong = try_root(*root);
 
 		if (!wrong)
 			continue;
-		found(f, LAYER_UNSUPPORTED, "In PID 1's namespace %.80s %s.", *roots, wrong);
+		found(f, LAYER_UNSUPPORTED, "In PID 1's namespace %.80s %s.", *root, wrong);
+		return;
+	}
+	for (; entry_paths && *entry_paths; entry_paths++) {
+		if (!is_in_writable_root(*entry_paths, roots) || is_covered(*entry_paths))
+			continue;
+		found(f, LAYER_DEGRADED, "In PID 1's namespace %.90s is no launch.", *entry_paths);
 		return;
 	}
 	found(f, LAYER_ACTIVE, "In PID 1's namespace no write root is executed from, and no link in it followed.");

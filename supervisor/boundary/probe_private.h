@@ -45,4 +45,4 @@ void probe_capabilities(struct finding *f);
 void probe_no_new_privs(struct finding *f);
 void probe_foreign_abi(struct finding *f);
 
-void probe_host_exec_roots(struct finding *f, const char *const *roots);
+void probe_host_exec_places(struct finding *f, const char *const *roots, const char *const *entry_paths);

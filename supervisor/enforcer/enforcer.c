@@ -358,7 +358,7 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 	if (!roots)
 		return err_set(error, -ENOMEM, "out of memory");
 	e->nr_layers = probe_layers(e->layers);
-	probe_host_exec(roots, &e->layers[e->nr_layers++]);
+	probe_host_exec(roots, e->policy->entry_paths.items, &e->layers[e->nr_layers++]);
 	record_layers(e);
 	notify = find_layer(e, "notify");
 	killable = find_layer(e, "wait_killable");

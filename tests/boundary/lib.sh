@@ -37,6 +37,7 @@ cat >"$WORK/inside" <<'INSIDE'
 set -eu
 work=$1 build=$2 policies=$3
 shift 3
+before=$(cat "$work/before" 2>/dev/null || :)
 mount --make-rprivate /
 stage=$work/stage
 mkdir "$stage"
@@ -75,6 +76,7 @@ mkdir /srv/open
 chmod 777 /srv/open
 ip link set lo up
 ip address add 10.99.0.1/32 dev lo
+eval "$before"
 exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CORDON_SHIM=/srv/bin/cordon-shim \
 	/srv/bin/cordond --policy /srv/policies "$@" init
 INSIDE
@@ -83,14 +85,14 @@ need_folder() {
 	[ -d "$1" ] || { mkdir -p "$1" && MADE+=("$1"); }
 }
 
-# fixture_start [MODE [UNREVIEWED]]: returns when the container is ready.
+# fixture_start [MODE [UNREVIEWED]]: returns when the container is ready. Lines in $WORK/before are done in it before PID 1 starts.
 fixture_start() {
 	local mode=${1:-guarded} unreviewed=${2:-allow}
 	need_folder /workspace
 	need_folder /var/lib/cordon
 	rm -rf "$WORK/stage"
 	# env -u: the machine's own Cordon settings are not the container's.
-	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "$SOURCE/policies" \
+	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "${FIXTURE_POLICIES:-$SOURCE/policies}" \
 		--mode "$mode" --unreviewed "$unreviewed" >"$WORK/log" 2>&1 </dev/null &
 	OUTER=$!
 	wait_until 20 test_pid1 || bail "the container starts" "$(tail -n 20 "$WORK/log")"
