@@ -7,6 +7,7 @@
  * process would hang each other in the kernel).
  */
 #include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/known.h"
 
 #include "supervisor/base/io.h"
 
@@ -253,6 +254,7 @@ static void begin(struct enforcer *e, struct flight *f)
 	int r;
 
 	target_init(&e->target, f->tid);
+	f->exec.root_fd = f->call.launch->root;
 	r = exec_read(f->call.request, &e->target, &f->exec);
 	if (!listener_waits(listener, id)) {
 		/* Its pid may have been another's while we read. The answer goes nowhere. */
@@ -368,6 +370,8 @@ static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 {
 	char why[160];
 
+	known_forget(f->tid);
+	known_forget(pid);
 	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0) {
 		kill_unverified(e, f, pid, why);
 		(void)ptrace(PTRACE_CONT, pid, 0, 0);
