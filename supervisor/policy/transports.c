@@ -57,11 +57,13 @@ static int read_entry_names(const struct node *node, void *ret)
 /* Whether path lies in a folder below one of the roots, not in the root itself: hosts see another folder in its place. */
 static bool is_in_folder_below(const char *path, const struct strings *roots)
 {
-	size_t i;
+	size_t i, len;
 
-	for (i = 0; i < roots->nr; i++)
-		if (path_is_under(path, roots->items[i]) && strchr(path + strlen(roots->items[i]) + 1, '/'))
+	for (i = 0; i < roots->nr; i++) {
+		len = strlen(roots->items[i]);
+		if (path_is_under(path, roots->items[i]) && path[len] && strchr(path + len + 1, '/'))
 			return true;
+	}
 	return false;
 }
 
