@@ -66,6 +66,18 @@ static void put_bytes(struct buf *b, struct bytes rest)
 	}
 }
 
+static void put_number(struct buf *b, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	buf_append(b, digits + at, sizeof(digits) - at);
+}
+
 /* The comma before a value, and its key. */
 static void lead_in(struct json_out *j, const char *key)
 {
@@ -133,13 +145,15 @@ void json_bytes(struct json_out *j, const char *key, struct bytes value)
 void json_int(struct json_out *j, const char *key, int64_t value)
 {
 	lead_in(j, key);
-	buf_format(j->buf, "%" PRId64, value);
+	if (value < 0)
+		buf_char(j->buf, '-');
+	put_number(j->buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void json_uint(struct json_out *j, const char *key, uint64_t value)
 {
 	lead_in(j, key);
-	buf_format(j->buf, "%" PRIu64, value);
+	put_number(j->buf, value);
 }
 
 void json_bool(struct json_out *j, const char *key, bool value)

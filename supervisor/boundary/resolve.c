@@ -23,6 +23,7 @@ struct walk {
 	int at;				/* O_PATH, where the walk stands; owned */
 	int hops;
 	bool follow;
+	bool root_is_top;		/* the caller's root is that of its mount namespace */
 	bool jumped;			/* the last step went through a /proc magic link */
 	char rest[RESOLVE_PATH_MAX];	/* components still to go */
 	char last[NAME_MAX + 1];	/* the name that did not exist */
@@ -309,14 +310,17 @@ static int resolve_new(struct walk *w, const char *path, struct resolved *ret)
 /* Most paths hold no symlink at all. -EAGAIN: this one needs the walk. */
 static int resolve_plainly(struct walk *w, const char *path, struct resolved *ret)
 {
-	int fd;
+	int fd, r;
 
 	if (strstr(path, "..") || path[0] == 0)
 		return -EAGAIN; /* ".." at a chroot's root needs the walk */
 	fd = open_plainly(w, path, w->follow);
 	if (fd < 0)
 		return errno == ENOENT ? resolve_new(w, path, ret) : -EAGAIN;
-	if (fstat(fd, &ret->stat) < 0 || resolve_name(fd, ret->path, sizeof(ret->path)) < 0) {
+	/* From the top, and without a symlink, it is its own name. */
+	r = w->root_is_top && path[0] == '/' ? path_normalize(NULL, path, ret->path, sizeof(ret->path))
+					     : resolve_name(fd, ret->path, sizeof(ret->path));
+	if (r < 0 || fstat(fd, &ret->stat) < 0) {
 		close(fd);
 		return -EAGAIN;
 	}
@@ -324,18 +328,23 @@ static int resolve_plainly(struct walk *w, const char *path, struct resolved *re
 	return 0;
 }
 
-int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
+int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
 {
-	struct walk w = { .tid = tid, .root = -1, .follow = follow, .jumped = path[0] == 0 };
+	struct walk w = { .tid = tid, .root = -1, .follow = follow, .jumped = path[0] == 0, .root_is_top = root_fd >= 0 };
+	const bool borrowed = root_fd >= 0 && path[0] == '/';
 	int r;
 
 	ret->fd = -1;
 	ret->missing = ret->nameless = false;
-	w.at = open_start(tid, dirfd, path);
+	w.at = borrowed ? root_fd : open_start(tid, dirfd, path);
 	if (w.at < 0)
 		return w.at;
 	r = resolve_plainly(&w, path, ret);
-	if (r == -EAGAIN && strlen(path) >= sizeof(w.rest)) {
+	if (borrowed)
+		w.at = r == -EAGAIN ? fcntl(root_fd, F_DUPFD_CLOEXEC, 3) : -1;
+	if (r == -EAGAIN && w.at < 0) {
+		r = -errno;
+	} else if (r == -EAGAIN && strlen(path) >= sizeof(w.rest)) {
 		r = -ENAMETOOLONG;
 	} else if (r == -EAGAIN) {
 		memcpy(w.rest, path, strlen(path) + 1);
@@ -348,4 +357,9 @@ int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved
 	if (w.root >= 0)
 		close(w.root);
 	return r;
+}
+
+int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
+{
+	return resolve_under(-1, tid, dirfd, path, follow, ret);
 }

@@ -254,6 +254,7 @@ static void begin(struct enforcer *e, struct flight *f)
 	int r;
 
 	target_init(&e->target, f->tid);
+	f->exec.root_fd = f->call.launch->root;
 	r = exec_read(f->call.request, &e->target, &f->exec);
 	if (!listener_waits(listener, id)) {
 		/* Its pid may have been another's while we read. The answer goes nowhere. */

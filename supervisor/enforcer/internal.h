@@ -76,6 +76,7 @@ struct launch {
 	struct inflight_table *table;
 	pid_t keeper_pid, command;
 	uint64_t zygote;		/* id of the one it came from */
+	int root;			/* the agents' root folder (O_PATH), in safe modes; -1: each caller's is looked up */
 	int client;			/* our copy of the client's connection until the keeper said hello; -1 after */
 	/* From the spec: */
 	char *blob;

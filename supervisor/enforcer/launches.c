@@ -9,6 +9,7 @@
 #include "supervisor/base/cleanup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static struct launch *launch_add(struct enforcer *e, uint64_t id)
 	if (!l)
 		return NULL;
 	l->id = id;
-	l->client = l->keeper.fd = l->calls.fd = l->listener.fd = -1;
+	l->client = l->keeper.fd = l->calls.fd = l->listener.fd = l->root = -1;
 	l->next = e->launches;
 	e->launches = l;
 	e->nr_launches++;
@@ -54,6 +55,8 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 	source_close(e, &l->calls);
 	if (l->client >= 0)
 		close(l->client);
+	if (l->root >= 0)
+		close(l->root);
 	if (l->table)
 		munmap(l->table, sizeof(*l->table));
 	free(l->environment);
@@ -155,6 +158,16 @@ static int take_table(struct launch *l, int fd)
 	return l->table->magic == PROTO_MAGIC ? 0 : -EINVAL;
 }
 
+/* The filter of the safe modes refuses chroot, pivot_root, setns and new namespaces: the keeper's root is that of every process it has. */
+static void take_root(struct launch *l)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", l->keeper_pid);
+	if (l->subject.mode != MODE_OFF && l->root < 0)
+		l->root = open(path, O_PATH | O_CLOEXEC);
+}
+
 static void take_hello(struct enforcer *e, struct launch *l, const struct keeper_message *m, int *fds, unsigned nr_fds)
 {
 	struct keeper_message go = { .type = KEEPER_GO, .launch_id = l->id };
@@ -168,6 +181,8 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 		r = take_table(l, fds[1]);
 	l->keeper_pid = m->keeper_pid;
 	l->command = m->pid;
+	if (r == 0)
+		take_root(l);
 	if (r == 0 && nr_fds == 3) {
 		r = listener_open(TAKE_FD(fds[2]), &l->listener);
 		if (r == 0)

@@ -95,7 +95,7 @@ static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 		snprintf(ret_path, RESOLVE_PATH_MAX, "@%.*s", (int)(len ? len - 1 : 0), asked + 1);
 		return;
 	}
-	if (resolve((pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
+	if (resolve_under(t->call.launch->root, (pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
 		return name_unresolved((pid_t)t->call.request->pid, asked, ret_path);
 	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", object.path);
 	resolved_close(&object);
