@@ -9,6 +9,7 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/loopback.h"
+#include "supervisor/boundary/ports.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -330,9 +331,24 @@ static int lower_capabilities(void)
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
+/* A listen(2) without a bind takes a port by chance, and asks nobody: often enough tried, it is the proxy's. */
+static void reserve_ports(struct enforcer *e)
+{
+	uint16_t ports[64];
+	size_t nr = 0;
+	int r;
+
+	for (size_t i = 0; i < e->policy->nr_ports && nr < ARRAY_SIZE(ports); i++)
+		ports[nr++] = e->policy->ports[i].port;
+	r = nr ? ports_reserve(ports, nr) : 0;
+	if (r < 0)
+		record_text(e, "layer", AUDIT_MED, "reserved_ports", strerror(-r));
+}
+
 int sockets_start(struct enforcer *e)
 {
 	int r = lower_capabilities();
 
+	reserve_ports(e);
 	return r < 0 ? r : waits_start(e);
 }
