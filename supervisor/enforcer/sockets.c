@@ -10,6 +10,7 @@
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/loopback.h"
 #include "supervisor/boundary/ports.h"
+#include "supervisor/boundary/process.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -222,6 +223,17 @@ static bool is_shared(pid_t tid)
 	return stat(path, &st) < 0 || st.st_nlink != LONE_THREAD_LINKS;
 }
 
+static void take_sender(struct talk *t, int pidfd)
+{
+	const struct spec *spec = t->call.launch->spec;
+	struct sys_pidfd_info info;
+
+	if (sys_pidfd_info(pidfd, &info) == 0 && info.mask & SYS_PIDFD_INFO_CREDS)
+		t->sender = (struct ucred){ .pid = (pid_t)info.tgid, .uid = info.ruid, .gid = info.rgid };
+	else
+		t->sender = (struct ucred){ .pid = process_group((pid_t)t->call.request->pid), .uid = spec->uid, .gid = spec->gid };
+}
+
 static int open_socket(struct talk *t)
 {
 	const struct seccomp_notif *request = t->call.request;
@@ -242,6 +254,8 @@ static int open_socket(struct talk *t)
 		return -errno;
 	t->blocks = !(flags & O_NONBLOCK);
 	t->shared = is_shared((pid_t)request->pid);
+	if (t->shared && t->domain == AF_UNIX)
+		take_sender(t, pidfd);
 	return 0;
 }
 

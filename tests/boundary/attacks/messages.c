@@ -634,7 +634,7 @@ static void streams(void)
 	m.msg_controllen = sizeof(control);
 	if (recvmsg(pair[1], &m, 0) == 10 && CMSG_FIRSTHDR(&m)) {
 		memcpy(&credentials, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(credentials));
-		printf("from-uid %d from-gid %d\n", credentials.uid == getuid(), credentials.gid == getgid());
+		printf("from-pid %d uid %d gid %d\n", credentials.pid == getpid(), credentials.uid == getuid(), credentials.gid == getgid());
 	}
 	m.msg_control = NULL;
 	m.msg_controllen = 0;
