@@ -127,6 +127,7 @@ static int follow_scripts(struct exec_call *c)
 			r = *name ? resolve(c->tid, AT_FDCWD, name, true, interpreter) : -ENOEXEC;
 		if (r == 0 && interpreter->missing)
 			r = -ENOENT;
+		c->closed |= r < 0 && resolve_passes_closed(c->tid, AT_FDCWD, name);
 		if (r == 0 && !c->script)
 			snprintf(c->interpreter, sizeof(c->interpreter), "%s", interpreter->path);
 		c->script = true;
@@ -204,10 +205,12 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 	if (c->path.len <= 1 && !(flags & AT_EMPTY_PATH))
 		return -ENOENT;
 	r = resolve(c->tid, dirfd, c->path.data, !(flags & AT_SYMLINK_NOFOLLOW), &c->file);
-	if (r < 0)
+	if (r == 0 && c->file.missing)
+		r = -ENOENT;
+	if (r < 0) {
+		c->closed = resolve_passes_closed(c->tid, dirfd, c->path.data);
 		return r;
-	if (c->file.missing)
-		return -ENOENT;
+	}
 	if (S_ISLNK(c->file.stat.st_mode))
 		return -ELOOP;
 	/* Also before its head is read: a masked name is not executable, and our own open of it would wait for ourselves. */
@@ -325,8 +328,9 @@ void exec_reset(struct exec_call *c)
 		c->argv_pointers = c->env_pointers = NULL;
 	}
 	c->argv.nr = c->env.nr = 0;
-	c->script = false;
+	c->script = c->closed = false;
 	c->interpreter[0] = 0;
+	c->image = (struct exec_identity){ 0 }; /* of nothing that could be loaded */
 }
 
 void exec_free(struct exec_call *c)

@@ -261,6 +261,12 @@ static void begin(struct enforcer *e, struct flight *f)
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
 		return flight_give(e, f);
 	}
+	/*
+	 * Behind a folder the caller may not search, our errno would tell it what is there: the kernel says what it is to the caller. Should the
+	 * exec succeed after all, it loads what nobody judged, and dies of the check.
+	 */
+	if (r < 0 && f->exec.closed)
+		return fly(e, f);
 	if (r < 0) { /* what the kernel would say; a PATH search's misses end here */
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
 		return flight_give(e, f);

@@ -79,7 +79,7 @@ static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 		snprintf(ret_path, RESOLVE_PATH_MAX, "@%.*s", (int)(len ? len - 1 : 0), asked + 1);
 		return;
 	}
-	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", asked);
+	snprintf(ret_path, RESOLVE_PATH_MAX, "%s%s", asked[0] == '/' ? "" : "/", asked);
 	if (resolve((pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
 		return; /* judged as written: what does not resolve is not reached either */
 	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", object.path);
