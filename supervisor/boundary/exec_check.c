@@ -124,7 +124,7 @@ static int follow_scripts(struct exec_call *c)
 		script = name;
 		resolved_close(interpreter);
 		if (r == 0)
-			r = *name ? resolve(c->tid, AT_FDCWD, name, true, interpreter) : -ENOEXEC;
+			r = *name ? resolve_under(c->root_fd, c->tid, AT_FDCWD, name, true, interpreter) : -ENOEXEC;
 		if (r == 0 && interpreter->missing)
 			r = -ENOENT;
 		c->closed |= r < 0 && resolve_passes_closed(c->tid, AT_FDCWD, name);
@@ -204,7 +204,7 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 		return -EINVAL;
 	if (c->path.len <= 1 && !(flags & AT_EMPTY_PATH))
 		return -ENOENT;
-	r = resolve(c->tid, dirfd, c->path.data, !(flags & AT_SYMLINK_NOFOLLOW), &c->file);
+	r = resolve_under(c->root_fd, c->tid, dirfd, c->path.data, !(flags & AT_SYMLINK_NOFOLLOW), &c->file);
 	if (r == 0 && c->file.missing)
 		r = -ENOENT;
 	if (r < 0) {

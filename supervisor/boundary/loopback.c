@@ -15,6 +15,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#define LOOPBACK_INDEX 1		/* of lo, in every network namespace: a listener tied to it goes before any other */
+
 bool loopback_is(const struct sockaddr *address, socklen_t bytes)
 {
 	if (address->sa_family == AF_INET && bytes >= sizeof(struct sockaddr_in)) {
@@ -92,7 +94,7 @@ static int ask(const struct sockaddr *address, bool udp, uid_t uid)
 	struct question q = {
 		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = ++sequence },
 		.body = { .sdiag_protocol = udp ? IPPROTO_UDP : IPPROTO_TCP, .idiag_states = ~0U,
-			  .id.idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } },
+			  .id = { .idiag_if = LOOPBACK_INDEX, .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
 	};
 	int r = -1;
 

@@ -24,6 +24,7 @@ struct walk {
 	int hops;
 	bool follow;
 	bool closed;			/* see resolve_passes_closed() */
+	bool root_is_top;		/* the caller's root is that of its mount namespace */
 	bool jumped;			/* the last step went through a /proc magic link */
 	char rest[RESOLVE_PATH_MAX];	/* components still to go */
 	char last[NAME_MAX + 1];	/* the name that did not exist */
@@ -145,6 +146,7 @@ static int proc_link_text(const struct walk *w, int link, const char *name, char
 static int follow_link(struct walk *w, const char *name, int link)
 {
 	char text[4096];
+	const bool magic = on_proc(link);
 	struct stat folder;
 	int fd, r;
 
@@ -152,7 +154,7 @@ static int follow_link(struct walk *w, const char *name, int link)
 		close(link);
 		return -ELOOP;
 	}
-	if (on_proc(link) && fstat(w->at, &folder) == 0 && folder.st_ino != PROC_ROOT_INO) {
+	if (magic && fstat(w->at, &folder) == 0 && folder.st_ino != PROC_ROOT_INO) {
 		/* exe, cwd, root, fd/N: the kernel jumps to the object, whatever its text says. */
 		close(link);
 		fd = openat(w->at, name, O_PATH | O_CLOEXEC);
@@ -162,7 +164,7 @@ static int follow_link(struct walk *w, const char *name, int link)
 		w->jumped = true;
 		return 0;
 	}
-	r = proc_link_text(w, link, on_proc(link) ? name : "", text, sizeof(text));
+	r = proc_link_text(w, link, magic ? name : "", text, sizeof(text));
 	close(link);
 	if (r < 0)
 		return r;
@@ -216,24 +218,52 @@ static int take_step(struct walk *w, const char *name, bool last, bool trailing_
 	return 0;
 }
 
+/* Without a symlink in the way, path is one call instead of three per component. */
+static int open_plainly(const struct walk *w, const char *path, bool follow)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+	path += strspn(path, "/");
+	return (int)syscall(SYS_openat2, w->at, *path ? path : ".", &how, sizeof(how));
+}
+
+/* After a symlink: most have none behind them. Returns true when that was the end. */
+static bool try_rest(struct walk *w)
+{
+	int fd;
+
+	if (strspn(w->rest, "/") == strlen(w->rest) || strstr(w->rest, ".."))
+		return false;
+	fd = open_plainly(w, w->rest, w->follow);
+	if (fd < 0)
+		return false;
+	step_to(w, fd);
+	w->jumped = false;
+	return true;
+}
+
 static int walk(struct walk *w)
 {
 	char name[NAME_MAX + 1];
+	int r, hops;
 	bool last;
 	size_t len;
-	int r;
 
 	while ((len = next_component(w, name, &last))) {
 		if (len > NAME_MAX)
 			return -ENAMETOOLONG;
+		hops = w->hops;
 		r = take_step(w, name, last, last && w->rest[0] == '/');
 		if (r)
 			return r;
+		if (w->hops != hops && try_rest(w))
+			return 0;
 	}
 	return 0;
 }
 
-static int finish(const struct walk *w, bool missing, struct resolved *ret)
+/* An object that is there is the caller's from now on. */
+static int finish(struct walk *w, bool missing, struct resolved *ret)
 {
 	size_t len;
 	int r = resolve_name(w->at, ret->path, sizeof(ret->path));
@@ -244,22 +274,14 @@ static int finish(const struct walk *w, bool missing, struct resolved *ret)
 	/* No path, or one that is only a memory of it. */
 	ret->nameless = w->jumped && (ret->path[0] != '/' || (ret->stat.st_nlink == 0 && !S_ISDIR(ret->stat.st_mode)));
 	if (!missing) {
-		ret->fd = fcntl(w->at, F_DUPFD_CLOEXEC, 3);
-		return ret->fd < 0 ? -errno : 0;
+		ret->fd = TAKE_FD(w->at);
+		return 0;
 	}
 	len = strlen(ret->path);
 	if (len + strlen(w->last) + 2 > sizeof(ret->path))
 		return -ENAMETOOLONG;
 	snprintf(ret->path + len, sizeof(ret->path) - len, "%s%s", len > 1 ? "/" : "", w->last);
 	return 0;
-}
-
-static int open_plainly(const struct walk *w, const char *path, bool follow)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-
-	path += strspn(path, "/");
-	return (int)syscall(SYS_openat2, w->at, *path ? path : ".", &how, sizeof(how));
 }
 
 /* A name to be created: its folder in one call, and then the name, which must not be there. */
@@ -287,17 +309,20 @@ static int resolve_new(struct walk *w, const char *path, struct resolved *ret)
 	return r < 0 ? -EAGAIN : 0;
 }
 
-/* Most paths hold no symlink at all: one call then, instead of three per component. -EAGAIN: this one needs the walk. */
+/* Most paths hold no symlink at all. -EAGAIN: this one needs the walk. */
 static int resolve_plainly(struct walk *w, const char *path, struct resolved *ret)
 {
-	int fd;
+	int fd, r;
 
 	if (strstr(path, "..") || path[0] == 0)
 		return -EAGAIN; /* ".." at a chroot's root needs the walk */
 	fd = open_plainly(w, path, w->follow);
 	if (fd < 0)
 		return errno == ENOENT ? resolve_new(w, path, ret) : -EAGAIN;
-	if (fstat(fd, &ret->stat) < 0 || resolve_name(fd, ret->path, sizeof(ret->path)) < 0) {
+	/* From the top, and without a symlink, it is its own name. */
+	r = w->root_is_top && path[0] == '/' ? path_normalize(NULL, path, ret->path, sizeof(ret->path))
+					     : resolve_name(fd, ret->path, sizeof(ret->path));
+	if (r < 0 || fstat(fd, &ret->stat) < 0) {
 		close(fd);
 		return -EAGAIN;
 	}
@@ -305,18 +330,23 @@ static int resolve_plainly(struct walk *w, const char *path, struct resolved *re
 	return 0;
 }
 
-int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
+int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
 {
-	struct walk w = { .tid = tid, .root = -1, .follow = follow, .jumped = path[0] == 0 };
+	struct walk w = { .tid = tid, .root = -1, .follow = follow, .jumped = path[0] == 0, .root_is_top = root_fd >= 0 };
+	const bool borrowed = root_fd >= 0 && path[0] == '/';
 	int r;
 
 	ret->fd = -1;
 	ret->missing = ret->nameless = false;
-	w.at = open_start(tid, dirfd, path);
+	w.at = borrowed ? root_fd : open_start(tid, dirfd, path);
 	if (w.at < 0)
 		return w.at;
 	r = resolve_plainly(&w, path, ret);
-	if (r == -EAGAIN && strlen(path) >= sizeof(w.rest)) {
+	if (borrowed)
+		w.at = r == -EAGAIN ? fcntl(root_fd, F_DUPFD_CLOEXEC, 3) : -1;
+	if (r == -EAGAIN && w.at < 0) {
+		r = -errno;
+	} else if (r == -EAGAIN && strlen(path) >= sizeof(w.rest)) {
 		r = -ENAMETOOLONG;
 	} else if (r == -EAGAIN) {
 		memcpy(w.rest, path, strlen(path) + 1);
@@ -324,10 +354,16 @@ int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved
 		if (r >= 0)
 			r = finish(&w, r == 1, ret);
 	}
-	close(w.at);
+	if (w.at >= 0)
+		close(w.at);
 	if (w.root >= 0)
 		close(w.root);
 	return r;
+}
+
+int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
+{
+	return resolve_under(-1, tid, dirfd, path, follow, ret);
 }
 
 bool resolve_passes_closed(pid_t tid, int dirfd, const char *path)

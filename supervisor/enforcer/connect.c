@@ -9,6 +9,7 @@
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
+#include "supervisor/boundary/loopback.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 /* In the slot of a call that acts: its description is blocking, and has our O_NONBLOCK for the moment. Never a result. */
 #define NONBLOCK_IS_OURS INT64_MIN
 
-static bool is_too_short(const struct talk *t)
+bool talk_address_is_short(const struct talk *t)
 {
 	if (t->address_bytes < sizeof(sa_family_t))
 		return true;
@@ -49,6 +50,9 @@ int connect_step(struct talk *t)
 	if (r < 0)
 		return r;
 	r = connect(t->source.fd, (const struct sockaddr *)&t->address, t->address_bytes) < 0 ? -errno : 0;
+	/* On loopback the answer came while connect(2) held the socket, and is taken in as it lets go: the second one tells at once. */
+	if (r == -EINPROGRESS && touch && loopback_is((const struct sockaddr *)&t->address, t->address_bytes))
+		r = connect(t->source.fd, (const struct sockaddr *)&t->address, t->address_bytes) < 0 ? -errno : 0;
 	if (touch)
 		(void)set_nonblocking(t, 0);
 	/* A blocking socket that is connecting already waits for that connection, as it would in the kernel. */
@@ -87,7 +91,7 @@ static enum talk_next connect_ip(struct enforcer *e, struct talk *t)
 	char path[RESOLVE_PATH_MAX];
 	int r;
 
-	if (is_too_short(t))
+	if (talk_address_is_short(t))
 		return talk_answer(e, t, 0, EINVAL);
 	if (!t->begun && t->address.ss_family == AF_UNSPEC) /* takes an association back; the kernel reads nothing but the family */
 		memset((char *)&t->address + sizeof(sa_family_t), 0, sizeof(t->address) - sizeof(sa_family_t));
@@ -163,12 +167,12 @@ static enum talk_next act_elsewhere(struct enforcer *e, struct talk *t, enum act
 	char path[RESOLVE_PATH_MAX];
 
 	if (!t->begun) {
-		/* Only a family; the kernel says what it thinks of that, and no name was given that could be judged. */
-		bool unnamed = t->domain == AF_UNIX && t->address_bytes <= sizeof(sa_family_t);
+		/* Only a family: the kernel says what it thinks of that. Multicast groups of netlink: capabilities. */
+		bool nameless = t->domain == AF_UNIX ? t->address_bytes <= sizeof(sa_family_t) : t->domain == AF_NETLINK && kind == ACTION_BIND;
 
-		if (!unnamed && !talk_judge(e, t, kind, path))
+		if (!nameless && !talk_judge(e, t, kind, path))
 			return deny(e, t, path, EACCES);
-		if (!unnamed)
+		if (!nameless)
 			talk_record_allowed(e, t, path, "checked", 0);
 		t->begun = true;
 		/* The descriptors are the caller's own, so it stays this socket; sockets.h says why that is enough. */

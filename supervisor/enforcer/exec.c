@@ -7,6 +7,7 @@
  * process would hang each other in the kernel).
  */
 #include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/known.h"
 
 #include "supervisor/base/io.h"
 
@@ -193,8 +194,10 @@ static bool is_first(const struct flight *f)
 /* Who execs only ever helps, and most execs need no help: only those that do are worth the look. */
 static bool needs_caller(const struct flight *f, const struct decision *shadow)
 {
+	const struct transport *transport = f->call.launch->subject.transport;
+
 	return f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
-	       (f->decision.unreviewed && f->call.launch->subject.transport);
+	       (f->decision.unreviewed && transport && !transport->wrap);
 }
 
 static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
@@ -251,6 +254,7 @@ static void begin(struct enforcer *e, struct flight *f)
 	int r;
 
 	target_init(&e->target, f->tid);
+	f->exec.root_fd = f->call.launch->root;
 	r = exec_read(f->call.request, &e->target, &f->exec);
 	if (!listener_waits(listener, id)) {
 		/* Its pid may have been another's while we read. The answer goes nowhere. */
@@ -372,6 +376,8 @@ static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 {
 	char why[160];
 
+	known_forget(f->tid);
+	known_forget(pid);
 	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0) {
 		kill_unverified(e, f, pid, why);
 		(void)ptrace(PTRACE_CONT, pid, 0, 0);

@@ -122,7 +122,7 @@ void file_handle(struct enforcer *e, const struct call *call)
 	if (r == 0 && path.len <= 1)
 		r = -ENOENT;
 	if (r == 0)
-		r = resolve((pid_t)call->request->pid, open_call.dirfd, path.data + (open_call.in_root ? strspn(path.data, "/") : 0),
+		r = resolve_under(call->launch->root, (pid_t)call->request->pid, open_call.dirfd, path.data + (open_call.in_root ? strspn(path.data, "/") : 0),
 			    follows(open_call.flags), &object);
 	if (!listener_waits(&call->launch->listener, call->request->id))
 		r = r == 0 ? (resolved_close(&object), -EINTR) : -EINTR;

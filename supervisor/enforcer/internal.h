@@ -76,6 +76,7 @@ struct launch {
 	struct inflight_table *table;
 	pid_t keeper_pid, command;
 	uint64_t zygote;		/* id of the one it came from */
+	int root;			/* the agents' root folder (O_PATH), in safe modes; -1: each caller's is looked up */
 	int client;			/* our copy of the client's connection until the keeper said hello; -1 after */
 	/* From the spec: */
 	char *blob;
@@ -105,7 +106,22 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 /* The enforcer refused something in this launch: its keeper holds the JSON for the client. */
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
+
+/* ---- spec.c ---- */
+
+/* Returns 0 with the blob, or -errno. */
+int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order *order, struct buf *ret_blob);
+/* Returns a memfd that holds it, or -errno. */
+int spec_to_memfd(const struct buf *blob);
+/* The launch's facts, from the blob its keeper holds. Returns 0 or -errno. */
+int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes);
+
+/* ---- lineage.c ---- */
+
+/* Whether the process belongs to a launch, or is a zygote or keeper. */
 bool launch_descends(const struct enforcer *e, pid_t pid);
+/* Kills what carries one of our filters and has no living keeper above it. */
+void lineage_kill_orphans(void);
 
 /* ---- requests.c: launch.sock ---- */
 

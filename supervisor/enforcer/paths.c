@@ -122,7 +122,7 @@ static int resolve_path(struct enforcer *e, const struct call *call, const struc
 	if (r < 0)
 		return r;
 	/* The descriptor alone, with no path: AT_FDCWD would be the working folder, which these calls take too. */
-	return resolve((pid_t)call->request->pid, dirfd, n->asked.data, follows(a->follow, flags), &n->object);
+	return resolve_under(call->launch->root, (pid_t)call->request->pid, dirfd, n->asked.data, follows(a->follow, flags), &n->object);
 }
 
 static void describe(const struct named *n, struct buf *ret_what)

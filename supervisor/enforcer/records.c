@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the enforcer writes into the audit log, and the JSON object an agent sees when it is refused. */
 #include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/known.h"
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/boundary/process.h"
@@ -140,6 +141,20 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 	json_array_end(j);
 }
 
+static void put_known(struct json_out *j, const struct launch *l, const struct known *known)
+{
+	json_object_begin(j, "proc");
+	json_int(j, "pid", known->tid);
+	json_int(j, "ppid", known->facts.parent);
+	json_uint(j, "start", known->facts.start);
+	json_uint(j, "uid", l->spec->uid);
+	json_object_begin(j, "exe");
+	json_bytes(j, "path", (struct bytes){ known->program, known->program_len });
+	json_uint(j, "ino", known->program_ino);
+	json_object_end(j);
+	json_object_end(j);
+}
+
 /* full: what a denial is worth; an allowed call gets the parts that cost one look each. */
 static void put_process(struct json_out *j, const struct launch *l, pid_t pid, bool full)
 {
@@ -162,6 +177,18 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 		put_ancestors(j, pid, l ? l->keeper_pid : 0);
 	}
 	json_object_end(j);
+}
+
+/* An exec is most processes' only call: those are not worth keeping. */
+static void put_caller(struct json_out *j, const struct call *call, bool refused)
+{
+	bool keep = !refused && call->launch->subject.mode != MODE_OFF && call->rule->class != CALL_EXEC;
+	const struct known *known = keep ? known_process((pid_t)call->request->pid) : NULL;
+
+	if (known)
+		put_known(j, call->launch, known);
+	else
+		put_process(j, call->launch, (pid_t)call->request->pid, refused);
 }
 
 static void put_call(struct json_out *j, const struct call *call, const struct buf *what)
@@ -204,7 +231,7 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	put_decision(&j, o->decision);
 	put_call(&j, call, o->what);
 	json_text(&j, "certainty", o->certainty);
-	put_process(&j, call->launch, (pid_t)call->request->pid, refused);
+	put_caller(&j, call, refused);
 	put_launch(&j, call->launch);
 	json_uint(&j, "lat_us", now_us() - call->received_us);
 	if (o->shadow) {

@@ -211,7 +211,7 @@ static int send_ip(struct enforcer *e, struct talk *t, const struct message *m)
 	if (stream && m->named && m->flags & MSG_FASTOPEN && !t->joined)
 		r = join(e, t, m);
 	else if (!stream && m->name_bytes)
-		r = judge_name(e, t, m, EPERM);
+		r = talk_address_is_short(t) ? -EINVAL : judge_name(e, t, m, EPERM);
 	return r ? r : send_data(e, t, m);
 }
 

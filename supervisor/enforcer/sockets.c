@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,20 @@ bool talk_is_ip(const struct talk *t)
 
 /* ---- judging ---- */
 
+/* Judged as written: what does not resolve is not reached either, and the kernel says why. */
+static void name_unresolved(pid_t pid, const char *asked, char *ret_path)
+{
+	char link[32];
+	ssize_t len = 0;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	if (asked[0] != '/')
+		len = readlink(link, ret_path, PATH_MAX);
+	if (len < 0)
+		len = 0;
+	snprintf(ret_path + len, (size_t)(RESOLVE_PATH_MAX - len), "%s%s", len ? "/" : "", asked);
+}
+
 /* The socket file's name as it resolves for the caller, in place of what was written. Abstract names begin with "@". */
 static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 {
@@ -79,9 +94,8 @@ static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 		snprintf(ret_path, RESOLVE_PATH_MAX, "@%.*s", (int)(len ? len - 1 : 0), asked + 1);
 		return;
 	}
-	snprintf(ret_path, RESOLVE_PATH_MAX, "%s%s", asked[0] == '/' ? "" : "/", asked);
-	if (resolve((pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
-		return; /* judged as written: what does not resolve is not reached either */
+	if (resolve_under(t->call.launch->root, (pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
+		return name_unresolved((pid_t)t->call.request->pid, asked, ret_path);
 	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", object.path);
 	resolved_close(&object);
 }
@@ -108,7 +122,8 @@ static void judge_ip(struct enforcer *e, struct talk *t, enum action_kind kind, 
 	};
 
 	notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
-	if (t->decision.verdict == VERDICT_ALLOW || kind == ACTION_BIND || !loopback_is(action.address, t->address_bytes))
+	if ((t->decision.verdict == VERDICT_ALLOW && ret_shadow->verdict == VERDICT_ALLOW) || kind == ACTION_BIND ||
+	    !loopback_is(action.address, t->address_bytes))
 		return;
 	/* Asked only now: most connects go to the proxy, which needs no look at the listeners. */
 	action.agent_listens = loopback_only_uid_listens(action.address, t->type, t->call.launch->spec->uid);
@@ -130,7 +145,7 @@ static bool judge_talk(struct enforcer *e, struct talk *t, enum action_kind kind
 
 bool talk_judge(struct enforcer *e, struct talk *t, enum action_kind kind, char *ret_path)
 {
-	struct decision shadow;
+	struct decision shadow = { .verdict = VERDICT_ALLOW };
 
 	return judge_talk(e, t, kind, ret_path, &shadow);
 }
@@ -250,7 +265,7 @@ static int read_address(struct enforcer *e, struct talk *t)
 static enum talk_next off_act(struct enforcer *e, struct talk *t)
 {
 	char path[RESOLVE_PATH_MAX];
-	struct decision shadow = { 0 };
+	struct decision shadow = { .verdict = VERDICT_ALLOW };
 
 	if (!judge_talk(e, t, ACTION_CONNECT, path, &shadow)) {
 		talk_record_denied(e, t, path, EACCES);

@@ -93,6 +93,8 @@ void connect_end(struct enforcer *e, struct talk *t, int error_number);
 enum talk_next bind_act(struct enforcer *e, struct talk *t);
 /* Connects the duplicate to t->address without waiting. Returns 0, -EINPROGRESS (call again when there is room), or -errno. */
 int connect_step(struct talk *t);
+/* Whether the kernel will find t->address too short for its family (EINVAL). */
+bool talk_address_is_short(const struct talk *t);
 /* connect found acting by a new enforcer: its description may still have our O_NONBLOCK. */
 void connect_recover(const struct call *call);
 

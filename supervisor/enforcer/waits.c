@@ -242,7 +242,7 @@ static void look_after(struct enforcer *e, struct talk *t, bool look_at_signals)
 
 static void tick_ready(struct enforcer *e, struct source *source, uint32_t events)
 {
-	bool look_at_signals = ++e->connects->round % TICKS_A_SIGNAL == 0;
+	unsigned turn = ++e->connects->round; /* a fifth of those that wait, each tick */
 	struct talk *t, *next;
 	uint64_t ticks;
 
@@ -251,7 +251,7 @@ static void tick_ready(struct enforcer *e, struct source *source, uint32_t event
 		return;
 	for (t = e->connects->waiting; t; t = next) {
 		next = t->next;
-		look_after(e, t, look_at_signals);
+		look_after(e, t, turn++ % TICKS_A_SIGNAL == 0);
 	}
 }
 

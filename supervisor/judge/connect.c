@@ -309,6 +309,11 @@ void judge_bind(const struct judging *j)
 		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, NULL }, "The address is too short for its family.");
 		return;
 	}
+	if (a->address->sa_family != AF_INET && a->address->sa_family != AF_INET6 && a->address->sa_family != AF_UNSPEC) {
+		answer_deny(j, "network_guard", (struct ruling){ "network.family", CODE_RULE, NULL }, "Address family %u is not one that agents use.",
+			    a->address->sa_family);
+		return;
+	}
 	if (j->subject->mode == MODE_READONLY) {
 		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "Nothing listens in readonly mode.");
 		return;

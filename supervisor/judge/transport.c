@@ -3,7 +3,7 @@
  * Templates of transports/: which one a launch's command line is, and which of the launch's execs it accounts for.
  *
  * A template is matched by its text, and an agent can bring a host to issue that text: so what passes here has to be harmless in
- * anybody's hands. An exec passes by its own words, never by its program's name alone: a login shell reads files that agents write.
+ * anybody's hands. An exec passes by its words, never by its program's name alone: a login shell reads files that agents write.
  */
 #include "supervisor/judge/judging.h"
 
@@ -135,7 +135,7 @@ const struct transport *judge_transport(const struct policy *policy, const char 
 
 /* ---- execs ---- */
 
-/* The program is the one the words name (mawk for awk, an applet of busybox), and the image's own. */
+/* The program is the image's own and the one the words name, under whatever name: mawk is awk, pgrep is pkill, busybox is all. */
 static bool is_named_program(const struct judging *j, const char *called)
 {
 	const char *program = j->action->program;
@@ -145,10 +145,11 @@ static bool is_named_program(const struct judging *j, const char *called)
 		return false;
 	if (strcmp(path_base(program), path_base(called)) == 0)
 		return true;
-	return command && (command->multicall || command == policy_command(j->policy, path_base(called)));
+	return command && (command->multicall || command == policy_command(j->policy, path_base(called)) ||
+			   !(command->effects & ~(unsigned)(EFFECT_READ | EFFECT_STATE)));
 }
 
-/* A script of the host's in a place agents write: no more than "sh SCRIPT", which needs no leave, while a shell of the image reads it. */
+/* A script where agents write: no more than "sh SCRIPT", which needs no leave, while it is a shell of the image that reads it. */
 static bool is_shell_script(const struct judging *j, const char *called)
 {
 	return j->action->interpreter && strcmp(j->action->program, called) == 0 && is_image_shell(j, j->action->interpreter);

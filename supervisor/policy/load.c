@@ -225,22 +225,29 @@ static int load_file(struct load *l, const char *file)
 }
 
 /* A program whose arguments say what it runs, or that reads code, would set a name for whoever wrote them. */
-static bool has_unfit_setter(const struct policy *policy, const struct names *setters, const char **ret_name)
+static bool is_unfit_setter(const struct command *command)
 {
 	const unsigned others = EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE | EFFECT_ELEVATE;
+
+	return command && (command->effects & others || command->effects == EFFECT_CODE);
+}
+
+/* Both ways round: "python3" is one of the commands "python*", and "bash" one of the setters "b*". */
+static bool has_unfit_setter(const struct policy *policy, const struct names *setters, const char **ret_name)
+{
+	const struct strings *lists[] = { &setters->exact, &setters->prefixes };
 	size_t i, n;
 
-	for (i = 0; i < policy->nr_commands; i++) {
-		const struct command *command = &policy->commands[i];
-
-		if (!(command->effects & others) && command->effects != EFFECT_CODE)
-			continue;
-		for (n = 0; n < command->names.nr; n++) {
-			*ret_name = command->names.items[n];
+	for (i = 0; i < ARRAY_SIZE(lists); i++)
+		for (n = 0; n < lists[i]->nr; n++)
+			if (is_unfit_setter(policy_command(policy, *ret_name = lists[i]->items[n])))
+				return true;
+	for (i = 0; i < policy->nr_commands; i++)
+		for (n = 0; is_unfit_setter(&policy->commands[i]) && n < policy->commands[i].names.nr; n++) {
+			*ret_name = policy->commands[i].names.items[n];
 			if (names_match(setters, *ret_name, strcspn(*ret_name, "*")))
 				return true;
 		}
-	}
 	return false;
 }
 

@@ -22,13 +22,15 @@ static int read_entry_names(const struct node *node, void *ret)
 		memcpy(joined.items, all->items, all->nr * sizeof(*joined.items));
 	joined.nr = all->nr;
 	for (i = 0; i < list.nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+		struct node child = {
+			.document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i
+		};
 
 		if (strchr(list.items[i], '/'))
 			return node_error(&child, "expected a program's name without \"/\"");
 		for (j = 0; j < all->nr && strcmp(all->items[j], list.items[i]) != 0; j++)
 			;
-		if (j == all->nr)	/* another transport may call the same program */
+		if (j == all->nr) /* another transport may call the same program */
 			joined.items[joined.nr++] = list.items[i];
 	}
 	*all = joined;
@@ -80,7 +82,9 @@ static int read_digests(const struct node *node, void *ret)
 	int r = read_strings(node, ret);
 
 	for (i = 0; r == 0 && i < list->nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+		struct node child = {
+			.document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i
+		};
 
 		if (strlen(list->items[i]) != 64 || strspn(list->items[i], "0123456789abcdef") != 64)
 			r = node_error(&child, "expected a SHA-256 as 64 lower-case hex digits");
@@ -111,10 +115,8 @@ static int read_word(const struct node *node, void *ret)
 {
 #define MEMBER(name) offsetof(struct word_reading, name)
 	static const struct field fields[] = {
-		{ "is", read_hole_kind, MEMBER(word.hole), true },
-		{ "before", read_literal, MEMBER(word.before), false },
-		{ "after", read_literal, MEMBER(word.after), false },
-		{ "under", read_paths, MEMBER(under), false },
+		{ "is", read_hole_kind, MEMBER(word.hole), true },    { "before", read_literal, MEMBER(word.before), false },
+		{ "after", read_literal, MEMBER(word.after), false }, { "under", read_paths, MEMBER(under), false },
 		{ "digests", read_digests, MEMBER(digests), false },
 	};
 #undef MEMBER
@@ -146,7 +148,9 @@ static int read_argv(const struct node *node, void *ret)
 		pattern->nr--;
 	}
 	for (i = 0; i < pattern->nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
+		struct node child = {
+			.document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i
+		};
 
 		if (pattern->words[i].hole == HOLE_REST)
 			return node_error(&child, "\"rest\" stands only at the end");
@@ -184,8 +188,8 @@ static int check_template(const struct node *node, const struct policy *policy, 
 		return node_error(node, "a \"wrap\" ends with { \"is\": \"rest\" }: the command it wraps");
 	for (i = 0; &policy->transports[i] < transport; i++)
 		if (strcmp(policy->transports[i].id, transport->id) == 0)
-			return node_error(node, "the id \"%s\" is taken by %s:%u", transport->id, policy->transports[i].origin.file,
-					  policy->transports[i].origin.line);
+			return node_error(node, "the id \"%s\" is taken by %s:%u", transport->id,
+					  policy->transports[i].origin.file, policy->transports[i].origin.line);
 	return 0;
 }
 
@@ -193,10 +197,8 @@ static int read_template(const struct node *node, void *ret)
 {
 #define MEMBER(name) offsetof(struct transport, name)
 	static const struct field fields[] = {
-		{ "id", read_text, MEMBER(id), true },
-		{ "kind", read_kind, MEMBER(wrap), true },
-		{ "argv", read_argv, MEMBER(argv), true },
-		{ "runs", read_runs, 0, false },
+		{ "id", read_text, MEMBER(id), true },	   { "kind", read_kind, MEMBER(wrap), true },
+		{ "argv", read_argv, MEMBER(argv), true }, { "runs", read_runs, 0, false },
 		{ "why", read_text, MEMBER(why), true },
 	};
 #undef MEMBER
@@ -212,7 +214,10 @@ static int read_templates(const struct node *node, void *ret)
 	int r = node_array(node, read_template, &policy->transports, &policy->nr_transports, sizeof(*policy->transports));
 
 	for (i = first; r == 0 && i < policy->nr_transports; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i - first), .up = node, .index = i - first };
+		struct node child = { .document = node->document,
+				      .value = json_array_get(node->value, i - first),
+				      .up = node,
+				      .index = i - first };
 
 		r = check_template(&child, policy, &policy->transports[i]);
 	}
