@@ -68,12 +68,12 @@ never_ran "fexecve of a refused program"
 mkdir -p "$INSIDE/srv/pa"
 caught=0
 for race in "path vm" "path shm" "path thread" "argv vm" "argv shm" "argv thread" "env vm" "env shm" "env thread"; do
-	run -- $attack race $race 3000
+	run -- $attack race $race 2000
 	note "$OUT"
 	matches "race of $race: the refused one never runs" 'tries=[1-9][0-9]* wins=0 ran=[1-9][0-9]* refused=[1-9][0-9]* caught=[0-9]+ other=0' "$OUT"
 	caught=$((caught + $(sed -n 's/.*caught=\([0-9]*\).*/\1/p' <<<"$OUT")))
 done
-run -- $attack race-cwd 3000
+run -- $attack race-cwd 2000
 note "$OUT"
 matches "race of the working folder" 'wins=0 ran=[1-9][0-9]* refused=[1-9][0-9]* .*other=0' "$OUT"
 never_ran "no race left the refused program's mark"
