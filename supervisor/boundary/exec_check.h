@@ -31,11 +31,14 @@ struct exec_call {
 	bool script;
 	bool closed;			/* it failed behind a folder that the caller perhaps may not search: see exec_read() */
 	char interpreter[RESOLVE_PATH_MAX];	/* canonical, of the first #!; "" when none */
+	struct buf interpreters;	/* all of them, one after another, with their NULs; the last is the one that is loaded */
+	unsigned nr_interpreters;
 	struct exec_identity program;	/* of the file named */
 	struct exec_identity image;	/* of what the kernel loads: the file, or the last interpreter */
 	struct buf final_argv;		/* what the new program's argv must be, byte by byte */
 	const char **argv_pointers;	/* NULL-terminated views into argv.strings and env.strings */
 	const char **env_pointers;
+	const char **final_pointers;	/* into final_argv, of a script */
 };
 
 /*
