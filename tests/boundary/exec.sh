@@ -61,6 +61,23 @@ recorded "ld.so as a way round is recorded" decision=deny sys.exec.path~ld-linux
 run -- sh -c 'cp /bin/ls /workspace/copy && ./copy /workspace/precious'
 matches "a copy of an allowed program runs, as an unknown one" precious "$OUT"
 recorded "and is recorded as unreviewed" decision=allow unreviewed=True sys.exec.resolved=/workspace/copy
+cat >"$INSIDE/srv/nested.sh" <<'SH'
+cd /workspace
+printf '#!/bin/rm\n' >one
+printf '#!/workspace/one\n' >two
+printf '#!/workspace/two\n' >three
+printf '#!/lib64/ld-linux-x86-64.so.2 /bin/rm\n' >loader
+printf '#!/workspace/loader\n' >loader2
+printf '#!/srv/allow/date -s\n' >option
+python3 -c 'import os; [os.chmod(x, 0o755) for x in ("one", "two", "three", "loader", "loader2", "option")]'
+for script in one two three loader loader2 option; do ./$script precious; echo "$script $?"; done
+SH
+run -- bash /srv/nested.sh
+for script in one two three loader loader2 option; do
+	matches "a refused program as interpreter of an interpreter, or with refused words of a #! line: $script" "$script 126" "$OUT"
+done
+check "and nothing is removed" test -e "$INSIDE/workspace/precious" -a -e "$INSIDE/workspace/two" -a -e "$INSIDE/workspace/loader"
+never_ran "the program behind the last one"
 run -- $attack memfd-rm
 never_ran "fexecve of a refused program"
 
