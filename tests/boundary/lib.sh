@@ -130,6 +130,13 @@ run_input() {
 	read_results
 }
 
+# run_beside …: run, in the background; BESIDE is what to wait for. Its results are nobody's.
+run_beside() {
+	mkdir -p "$WORK/beside"
+	(WORK=$WORK/beside run "$@") &
+	BESIDE=$!
+}
+
 launch_in() {
 	local input=$1
 	shift
