@@ -8,6 +8,7 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -63,6 +64,21 @@ struct sys_landlock_ruleset {
 static inline int sys_pidfd_open(pid_t pid, unsigned flags)
 {
 	return (int)syscall(SYS_pidfd_open, pid, flags);
+}
+
+/* PIDFD_GET_INFO since 6.13, its first version; a thread's pidfd tells of the thread. */
+struct sys_pidfd_info {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid, spare;
+};
+#define SYS_PIDFD_GET_INFO _IOWR(0xff, 11, struct sys_pidfd_info)
+#define SYS_PIDFD_INFO_PID 1u
+#define SYS_PIDFD_INFO_CREDS 2u
+
+static inline int sys_pidfd_info(int pidfd, struct sys_pidfd_info *ret_info)
+{
+	*ret_info = (struct sys_pidfd_info){ .mask = SYS_PIDFD_INFO_PID | SYS_PIDFD_INFO_CREDS };
+	return ioctl(pidfd, SYS_PIDFD_GET_INFO, ret_info);
 }
 
 static inline int sys_pidfd_getfd(int pidfd, int fd)

@@ -30,7 +30,7 @@ static bool is_batch(const struct talk *t)
 	return t->call.request->data.nr == SYS_sendmmsg;
 }
 
-static int64_t progress(const struct talk *t)
+int64_t send_progress(const struct talk *t)
 {
 	return is_batch(t) ? t->nr_sent : (int64_t)t->bytes_sent;
 }
@@ -43,8 +43,8 @@ static enum talk_next finish(struct enforcer *e, struct talk *t, int error_numbe
 
 	if (is_batch(t) && t->bytes_sent && message_write_length(tid, &t->call.request->data, t->nr_sent, (unsigned)t->bytes_sent) == 0)
 		t->nr_sent++;
-	if (progress(t))
-		return talk_answer(e, t, progress(t), 0);
+	if (send_progress(t))
+		return talk_answer(e, t, send_progress(t), 0);
 	if (error_number == EPIPE && t->type == SOCK_STREAM && !(message_flags(&t->call.request->data) & MSG_NOSIGNAL))
 		(void)syscall(SYS_tkill, tid, SIGPIPE); /* the kernel would have; ours was sent with MSG_NOSIGNAL */
 	return talk_answer(e, t, 0, error_number);
@@ -98,7 +98,7 @@ static void take_name(struct talk *t, const struct message *m)
 }
 
 /* Returns 0 or -errno, which has been recorded. */
-static int judge_name(struct enforcer *e, struct talk *t, const struct message *m, int error_number)
+int send_judge_name(struct enforcer *e, struct talk *t, const struct message *m, int error_number)
 {
 	char path[RESOLVE_PATH_MAX];
 
@@ -119,7 +119,7 @@ static int join(struct enforcer *e, struct talk *t, const struct message *m)
 	if (!t->begun) {
 		r = m->name_bytes < sizeof(struct sockaddr_in) ? -EINVAL : m->name.ss_family == AF_UNSPEC ? -EOPNOTSUPP : 0;
 		if (r == 0)
-			r = judge_name(e, t, m, ECONNREFUSED);
+			r = send_judge_name(e, t, m, ECONNREFUSED);
 		if (r < 0)
 			return r;
 		t->begun = true;
@@ -133,29 +133,44 @@ static int join(struct enforcer *e, struct talk *t, const struct message *m)
 	return r;
 }
 
-/* ---- IP: on the duplicate ---- */
+/* ---- on the duplicate ---- */
 
-static bool waits(const struct talk *t, const struct message *m, int error_number)
+bool send_waits(const struct talk *t, const struct message *m, int error_number)
 {
 	return error_number == EAGAIN && t->blocks && !(m->flags & MSG_DONTWAIT);
 }
 
-static void say_progress(const struct talk *t)
+void send_say_progress(const struct talk *t)
 {
-	if (progress(t))
-		talk_acted(t, progress(t), 0);
+	if (send_progress(t))
+		talk_acted(t, send_progress(t), 0);
 	else
 		talk_idle(t);
+}
+
+/* Who looks at the sender (SO_PASSCRED) sees the caller, as it would have. */
+static void name_sender(const struct talk *t, char *control, struct msghdr *head)
+{
+	struct cmsghdr *c;
+
+	head->msg_control = control;
+	head->msg_controllen = CMSG_SPACE(sizeof(t->sender));
+	c = CMSG_FIRSTHDR(head);
+	*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(t->sender)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_CREDENTIALS };
+	memcpy(CMSG_DATA(c), &t->sender, sizeof(t->sender));
 }
 
 static ssize_t send_copy(struct talk *t, const struct message *m, size_t bytes, bool last)
 {
 	struct iovec data = { chunk, bytes };
 	struct msghdr head = { .msg_iov = &data, .msg_iovlen = 1 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))] = { 0 };
 	int flags = (last ? m->flags : (m->flags & ~MSG_OOB) | MSG_MORE) | MSG_DONTWAIT | MSG_NOSIGNAL;
 	ssize_t sent;
 
-	if (m->control_bytes && !t->bytes_sent) {
+	if (t->domain == AF_UNIX) {
+		name_sender(t, control, &head);
+	} else if (m->control_bytes && !t->bytes_sent) {
 		head.msg_control = (void *)(uintptr_t)m->control;
 		head.msg_controllen = m->control_bytes;
 	}
@@ -165,7 +180,7 @@ static ssize_t send_copy(struct talk *t, const struct message *m, size_t bytes, 
 		head.msg_name = &t->address;
 		head.msg_namelen = t->address_bytes;
 	}
-	talk_acting(t, progress(t));
+	talk_acting(t, send_progress(t));
 	/* An address of no length is one to sendto(2) and none to sendmsg(2). */
 	sent = m->named && t->type != SOCK_STREAM && !m->name_bytes ? sendto(t->source.fd, chunk, bytes, flags, head.msg_name, 0) :
 								      sendmsg(t->source.fd, &head, flags);
@@ -185,8 +200,8 @@ static int send_data(struct enforcer *e, struct talk *t, const struct message *m
 			return -EFAULT;
 		sent = send_copy(t, m, (size_t)bytes, (uint64_t)bytes == left);
 		if (sent < 0) {
-			say_progress(t);
-			return waits(t, m, (int)-sent) ? TALK_WAIT_ROOM : (int)sent;
+			send_say_progress(t);
+			return send_waits(t, m, (int)-sent) ? TALK_WAIT_ROOM : (int)sent;
 		}
 		t->bytes_sent += (uint64_t)sent;
 		if (!stream || t->bytes_sent >= m->total || (sent < bytes && (!t->blocks || m->flags & MSG_DONTWAIT)))
@@ -211,97 +226,35 @@ static int send_ip(struct enforcer *e, struct talk *t, const struct message *m)
 	if (stream && m->named && m->flags & MSG_FASTOPEN && !t->joined)
 		r = join(e, t, m);
 	else if (!stream && m->name_bytes)
-		r = talk_address_is_short(t) ? -EINVAL : judge_name(e, t, m, EPERM);
+		r = talk_address_is_short(t) ? -EINVAL : send_judge_name(e, t, m, EPERM);
 	return r ? r : send_data(e, t, m);
 }
 
-/* ---- the rest: by hand ---- */
+/* ---- UNIX sockets that are connected: on the duplicate, in the caller's name ---- */
 
-/* Duplicates of what an SCM_RIGHTS message passes on, after the socket and the folder. Returns how many fds there are, or -errno. */
-static int collect_passed(const struct talk *t, const struct message *m, int *fds, int nr)
+/*
+ * Quicker than the hand, and with the caller's own pid, but not for everything: a name must be looked up by the caller's rights, and descriptors that
+ * are under way count against the user who sent them.
+ */
+static bool may_send_for(const struct talk *t, const struct message *m)
 {
-	int numbers[HAND_FDS_MAX], nr_passed = message_passed(m, numbers, (unsigned)(HAND_FDS_MAX - nr));
-	_cleanup_close_ int pidfd = nr_passed > 0 ? talk_pidfd(t) : -1;
+	int one;
 
-	if (nr_passed < 0)
-		return nr_passed;
-	for (int i = 0; i < nr_passed; i++) {
-		fds[nr] = sys_pidfd_getfd(pidfd, numbers[i]);
-		if (fds[nr++] < 0)
-			return -EBADF;
-	}
-	return nr;
+	return t->domain == AF_UNIX && !m->name_bytes && message_passed(m, &one, 0) == 0;
 }
 
-static int ask(struct enforcer *e, struct talk *t, const struct message *m)
-{
-	struct hand_request request = { .action = HAND_SEND, .send_flags = (uint32_t)(m->flags & ~MSG_ZEROCOPY), .address_bytes = m->name_bytes };
-	size_t left = m->total - t->bytes_sent;
-	int fds[HAND_FDS_MAX], first, nr = 1, r;
-	ssize_t bytes;
-
-	if (t->type != SOCK_STREAM && left > HAND_DATA_MAX)
-		return -EMSGSIZE;
-	bytes = message_read_data(&e->target, m, t->bytes_sent, chunk, left < HAND_DATA_MAX ? left : HAND_DATA_MAX);
-	if (bytes < 0 || (left && !bytes) || (t->type != SOCK_STREAM && (size_t)bytes != left))
-		return -EFAULT;
-	request.data_bytes = (uint32_t)bytes;
-	memcpy(request.address, &m->name, sizeof(request.address));
-	for (int i = 0; i < HAND_FDS_MAX; i++)
-		fds[i] = -1;
-	fds[0] = t->source.fd;
-	fds[1] = m->name_bytes ? hand_folder(t) : -ENOENT;
-	if (fds[1] >= 0) {
-		request.flags |= HAND_CWD;
-		nr = 2;
-	}
-	first = 1;
-	r = fds[1] == -ENOENT || fds[1] >= 0 ? 0 : fds[1];
-	if (r == 0 && !t->bytes_sent)
-		r = nr = collect_passed(t, m, fds, nr);
-	talk_acting(t, progress(t));
-	if (r >= 0)
-		r = hand_ask(e, t, &request, chunk, fds, (unsigned)nr);
-	for (int i = first; i < HAND_FDS_MAX; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	return r;
-}
-
-static int take_answer(struct talk *t, const struct message *m)
-{
-	t->handed = false;
-	t->job = 0;
-	say_progress(t);
-	if (t->hand_error)
-		return waits(t, m, t->hand_error) ? (m->name_bytes ? TALK_WAIT_TICK : TALK_WAIT_ROOM) : -t->hand_error;
-	t->bytes_sent += (uint64_t)t->hand_value;
-	say_progress(t);
-	if (t->type != SOCK_STREAM || t->bytes_sent >= m->total)
-		return 0;
-	return (size_t)t->hand_value == t->hand_bytes || (t->blocks && !(m->flags & MSG_DONTWAIT)) ? TALK_WAIT_HAND : 0;
-}
-
-static int send_by_hand(struct enforcer *e, struct talk *t, const struct message *m)
+static int send_elsewhere(struct enforcer *e, struct talk *t, const struct message *m)
 {
 	int r;
 
-	if (t->handed) {
-		r = take_answer(t, m);
-		if (r != TALK_WAIT_HAND) /* else: there is more */
-			return r;
-	} else if (t->domain == AF_UNIX && t->type == SOCK_DGRAM && m->name_bytes > sizeof(sa_family_t)) {
-		r = judge_name(e, t, m, EACCES);
-		if (r < 0)
+	if (!t->handed && may_send_for(t, m)) {
+		if (t->type != SOCK_STREAM && m->total > sizeof(chunk))
+			return -EMSGSIZE;
+		r = send_data(e, t, m);
+		if (r != -EPERM) /* else: we may not speak in another's name here */
 			return r;
 	}
-	take_name(t, m);
-	r = ask(e, t, m);
-	if (r == -EAGAIN) { /* the hand's queue is full */
-		say_progress(t);
-		return TALK_WAIT_TICK;
-	}
-	return r < 0 ? r : TALK_WAIT_HAND;
+	return send_by_hand(e, t, m, chunk);
 }
 
 /* ---- the call ---- */
@@ -332,7 +285,7 @@ static enum talk_next continue_judged(struct enforcer *e, struct talk *t)
 		int r = read_message(e, t, i);
 
 		if (r == 0 && message.name_bytes > sizeof(sa_family_t))
-			r = judge_name(e, t, &message, EACCES);
+			r = send_judge_name(e, t, &message, EACCES);
 		if (r == -EACCES)
 			return talk_answer(e, t, 0, EACCES);
 		if (r < 0)
@@ -352,7 +305,7 @@ enum talk_next send_act(struct enforcer *e, struct talk *t)
 		int r = read_message(e, t, t->nr_sent);
 
 		if (r == 0)
-			r = talk_is_ip(t) ? send_ip(e, t, &message) : send_by_hand(e, t, &message);
+			r = talk_is_ip(t) ? send_ip(e, t, &message) : send_elsewhere(e, t, &message);
 		if (r > 0)
 			return (enum talk_next)r;
 		if (r < 0 || !is_batch(t))

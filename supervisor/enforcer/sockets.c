@@ -9,6 +9,8 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/loopback.h"
+#include "supervisor/boundary/ports.h"
+#include "supervisor/boundary/process.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -221,6 +223,17 @@ static bool is_shared(pid_t tid)
 	return stat(path, &st) < 0 || st.st_nlink != LONE_THREAD_LINKS;
 }
 
+static void take_sender(struct talk *t, int pidfd)
+{
+	const struct spec *spec = t->call.launch->spec;
+	struct sys_pidfd_info info;
+
+	if (sys_pidfd_info(pidfd, &info) == 0 && info.mask & SYS_PIDFD_INFO_CREDS)
+		t->sender = (struct ucred){ .pid = (pid_t)info.tgid, .uid = info.ruid, .gid = info.rgid };
+	else
+		t->sender = (struct ucred){ .pid = process_group((pid_t)t->call.request->pid), .uid = spec->uid, .gid = spec->gid };
+}
+
 static int open_socket(struct talk *t)
 {
 	const struct seccomp_notif *request = t->call.request;
@@ -241,6 +254,8 @@ static int open_socket(struct talk *t)
 		return -errno;
 	t->blocks = !(flags & O_NONBLOCK);
 	t->shared = is_shared((pid_t)request->pid);
+	if (t->shared && t->domain == AF_UNIX)
+		take_sender(t, pidfd);
 	return 0;
 }
 
@@ -330,9 +345,24 @@ static int lower_capabilities(void)
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
+/* A listen(2) without a bind takes a port by chance, and asks nobody: often enough tried, it is the proxy's. */
+static void reserve_ports(struct enforcer *e)
+{
+	uint16_t ports[64];
+	size_t nr = 0;
+	int r;
+
+	for (size_t i = 0; i < e->policy->nr_ports && nr < ARRAY_SIZE(ports); i++)
+		ports[nr++] = e->policy->ports[i].port;
+	r = nr ? ports_reserve(ports, nr) : 0;
+	if (r < 0)
+		record_text(e, "layer", AUDIT_MED, "reserved_ports", strerror(-r));
+}
+
 int sockets_start(struct enforcer *e)
 {
 	int r = lower_capabilities();
 
+	reserve_ports(e);
 	return r < 0 ? r : waits_start(e);
 }

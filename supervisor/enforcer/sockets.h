@@ -4,7 +4,7 @@
  *
  * sockets.c     reads the call, decides how it may be done, judges and records
  * connect.c     connect and bind
- * send.c        sendto, sendmsg, sendmmsg
+ * send.c        sendto, sendmsg, sendmmsg; send_hand.c those that the hand does
  * message.c     private copies of messages
  * waits.c       calls that cannot be answered yet
  * hands.c       calls that a process with the caller's ids performs
@@ -18,7 +18,8 @@
  *   - AF_NETLINK: capabilities hold, and they are the caller's;
  *   - TCP sends: the kernel looks at their address with MSG_FASTOPEN only, and flags are in a register;
  * and everything else, which is all that goes to an address of the internet and all calls of processes with several threads, is performed: IP on
- * a duplicate of the socket with the judged copy of everything, the rest by the agent's hand. The duplicate pins the socket, so a changed number
+ * a duplicate of the socket with the judged copy of everything, messages on connected UNIX sockets there too, in the caller's name, and the rest by
+ * the agent's hand. The duplicate pins the socket, so a changed number
  * means nothing. A connect is never continued on an IP socket, lone thread or not: its address is in memory, which others may share. Under all of
  * this the launch's Landlock layer refuses every TCP connect and bind that an agent's own thread makes; for UDP the kernel has no such layer.
  */
@@ -40,6 +41,7 @@ struct talk {
 	void (*end)(struct enforcer *e, struct talk *t, int error_number);
 	int domain, type;
 	bool blocks;			/* the description had no O_NONBLOCK */
+	struct ucred sender;		/* AF_UNIX: who the caller is to a receiver */
 	bool shared;			/* others can change the caller's descriptors while it waits */
 	/* connect, bind; a send with MSG_FASTOPEN */
 	socklen_t address_bytes;
@@ -98,11 +100,6 @@ bool talk_address_is_short(const struct talk *t);
 /* connect found acting by a new enforcer: its description may still have our O_NONBLOCK. */
 void connect_recover(const struct call *call);
 
-/* ---- send.c ---- */
-
-enum talk_next send_act(struct enforcer *e, struct talk *t);
-void send_end(struct enforcer *e, struct talk *t, int error_number);
-
 /* ---- message.c ---- */
 
 #define MESSAGE_PARTS_MAX 1024	/* UIO_MAXIOV */
@@ -132,6 +129,24 @@ unsigned message_count(const struct seccomp_data *data);
 bool message_controls_stay(const struct message *m);
 /* The descriptors its SCM_RIGHTS messages name, at most max of them. Returns how many, -EINVAL, or -ETOOMANYREFS. */
 int message_passed(const struct message *m, int *ret_fds, unsigned max);
+
+/* ---- send.c ---- */
+
+enum talk_next send_act(struct enforcer *e, struct talk *t);
+void send_end(struct enforcer *e, struct talk *t, int error_number);
+/* How far the call is: messages of a batch, else bytes. */
+int64_t send_progress(const struct talk *t);
+/* The slot says so: that is the answer should this enforcer die. */
+void send_say_progress(const struct talk *t);
+/* Whether this send waits for room, rather than to say that there is none. */
+bool send_waits(const struct talk *t, const struct message *m, int error_number);
+/* Judges where m goes, and records. Returns 0, or -error_number. */
+int send_judge_name(struct enforcer *e, struct talk *t, const struct message *m, int error_number);
+
+/* ---- send_hand.c ---- */
+
+/* data: room for HAND_DATA_MAX bytes. Returns 0 when the message is done, as far as it goes; -errno; or what it waits for (enum talk_next). */
+int send_by_hand(struct enforcer *e, struct talk *t, const struct message *m, char *data);
 
 /* ---- waits.c ---- */
 

@@ -80,6 +80,9 @@ nothing_arrived "routes"
 run -- $MESSAGES bind 0.0.0.0 48080
 equal "the proxy's port is reserved, though no proxy runs" "bind EADDRINUSE" "$OUT"
 recorded "and the bind is recorded" sys.name=bind rule.id=network.reserved_port
+equal "the kernel hands it to nobody" 48080 "$(inside cat /proc/sys/net/ipv4/ip_local_reserved_ports)"
+run -- $MESSAGES chance 48080
+equal "a listener that binds nothing never gets it" "never got 48080" "$OUT"
 run -- $MESSAGES fast-open $DENIED $PORT
 equal "fast open is a judged connect, and its data arrives" "own ok
 received 5

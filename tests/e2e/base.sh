@@ -3,6 +3,7 @@
 # Cordon in an image that is not ours: other users, the files taken with COPY --from as the README says.
 . "$(dirname "$0")/lib.sh"
 
+IMAGES=("$RUN-base" "$RUN-files")
 docker_build "$RUN-files" "$CORDON_ROOT/Dockerfile" "$CORDON_ROOT" --target files >"$WORK/build.log" 2>&1 || bail "the files stage builds" "$(tail -n 20 "$WORK/build.log")"
 # Packages come from the image under test, so that nothing is downloaded; its Cordon and its users are taken out first.
 cat >"$WORK/Dockerfile" <<DOCKERFILE
@@ -35,5 +36,3 @@ docker start "$GUARDED" >/dev/null
 wait_until 60 healthy "$GUARDED" || bail "ready with another launch user" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
 equal "launch_user names the image's user" pentester "$(docker exec "$GUARDED" sh -c "id -un")"
 equal "with its home" /home/pentester "$(docker exec "$GUARDED" sh -c 'echo $HOME')"
-docker rm -f "$GUARDED" >/dev/null
-docker image rm "$RUN-base" "$RUN-files" >/dev/null 2>&1

@@ -10,7 +10,7 @@ PLAIN_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 RUN=cordon-test-$$
 GUARDED=$RUN-guarded PLAIN=$RUN-plain
 WORK=$(mktemp -d)
-CONTAINERS=()
+CONTAINERS=() IMAGES=()	# removed at the end
 RESULTS=0 FAILED=0
 
 finish() {
@@ -18,6 +18,7 @@ finish() {
 	trap - EXIT
 	[ "$FAILED" -eq 0 ] || show_container
 	[ "${#CONTAINERS[@]}" -eq 0 ] || docker rm -f "${CONTAINERS[@]}" >/dev/null 2>&1
+	[ "${#IMAGES[@]}" -eq 0 ] || docker image rm "${IMAGES[@]}" >/dev/null 2>&1
 	rm -rf "$WORK"
 	printf '1..%d\n' "$RESULTS"
 	[ "$status" -ne 0 ] || [ "$FAILED" -eq 0 ] || status=1

@@ -634,7 +634,7 @@ static void streams(void)
 	m.msg_controllen = sizeof(control);
 	if (recvmsg(pair[1], &m, 0) == 10 && CMSG_FIRSTHDR(&m)) {
 		memcpy(&credentials, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(credentials));
-		printf("from-uid %d from-gid %d\n", credentials.uid == getuid(), credentials.gid == getgid());
+		printf("from-pid %d uid %d gid %d\n", credentials.pid == getpid(), credentials.uid == getuid(), credentials.gid == getgid());
 	}
 	m.msg_control = NULL;
 	m.msg_controllen = 0;
@@ -678,6 +678,28 @@ static void streams(void)
 		if (kind < 3)
 			unlink(un.sun_path);
 	}
+}
+
+/* Listens without a bind until chance gives this port, or every port of the range came by. */
+static void chance(int port)
+{
+	unsigned seen = 0;
+
+	for (int round = 0; round < 40000; round++) {
+		struct sockaddr_in name;
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		if (listen(fd, 1) < 0 || getsockname(fd, (struct sockaddr *)&name, &(socklen_t){ sizeof(name) }) < 0)
+			break;
+		seen++;
+		if (ntohs(name.sin_port) == port) {
+			printf("got %d\n", port);
+			return;
+		}
+		if (round % 200 != 199) /* some stay open, so that the choice moves on */
+			close(fd);
+	}
+	printf("never got %d%s\n", port, seen == 40000 ? "" : ", but ended early");
 }
 
 /* An abstract socket, connected and not. */
@@ -872,6 +894,8 @@ int main(int argc, char **argv)
 		forms(argv[2], atoi(argv[3]));
 	else if (strcmp(what, "fast-open") == 0 && argc == 4)
 		fast_open(argv[2], atoi(argv[3]));
+	else if (strcmp(what, "chance") == 0 && argc == 3)
+		chance(atoi(argv[2]));
 	else if (strcmp(what, "abstract") == 0 && argc == 3)
 		abstract(argv[2]);
 	else if (strcmp(what, "bind") == 0 && argc == 4)
