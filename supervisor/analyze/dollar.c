@@ -89,7 +89,7 @@ static int unescape(struct sh_reader *r, size_t close, enum sh_quote quote, stru
 int sh_backquotes(struct sh_reader *r, struct sh_builder *b, enum sh_quote quote)
 {
 	struct sh_scope scope = sh_scope(r);
-	size_t from = r->at - 1, close;
+	size_t from = r->at - 1, close = 0;
 	struct bytes text;
 
 	TRY(find_backquote(r, &close));
