@@ -81,6 +81,9 @@ static int patterns(struct sh_reader *r)
 		TRY(sh_word(r, PLACE_PATTERN, &word));
 		if (!word)
 			return sh_problem(r, r->at, "a pattern is missing");
+		/* "(esac)" loses its parenthesis when bash 5.2 prints a substitution to read it again */
+		if (!word->why && !word->quoted && bytes_equal(word->value, bytes_of("esac")))
+			return sh_problem(r, r->at, "\"esac\" as a pattern is not modelled");
 		sh_blanks(r);
 		if (sh_take_byte(r, ')'))
 			return 0;

@@ -260,6 +260,9 @@ int sh_coproc(struct sh_reader *r, struct shell_command **ret_command)
 	size_t at = r->at, end;
 
 	TRY(sh_bash_only(r, "\"coproc\" is a keyword in some shells and a word in others"));
+	/* bash 5.2 prints a substitution it has parsed and reads it again: "coproc ls" comes back as "coproc COPROC ls" */
+	if (r->context & SHELL_IN_SUBSTITUTION)
+		return sh_problem(r, at, "a coprocess inside a substitution is not modelled");
 	sh_take_keyword(r, KEYWORD_COPROC);
 	TRY(sh_enter(r));
 	TRY(sh_command(r, SHELL_COPROC, at, ret_command));

@@ -29,7 +29,11 @@ int sh_substitution(struct sh_reader *r, enum shell_relation relation)
 	struct sh_scope scope = sh_scope(r);
 	struct sh_here *pending = r->pending, **pending_tail = r->pending_tail;
 	size_t at = r->at;
+	bool here_seen = r->here_seen, joins_badly = r->joins_badly;
 
+	r->here_seen = false;
+	/* bash 5.2 prints what it has parsed here, and reads that when it runs it */
+	r->joins_badly = true;
 	r->pending = NULL;
 	r->pending_tail = &r->pending;
 	sh_scope_enter(r, r->command, relation, SHELL_IN_SUBSTITUTION | SHELL_IN_SUBSHELL);
@@ -40,6 +44,8 @@ int sh_substitution(struct sh_reader *r, enum shell_relation relation)
 		return sh_problem(r, r->at, "a here-document inside a substitution has no body");
 	r->pending = pending;
 	r->pending_tail = pending ? pending_tail : &r->pending;
+	r->here_seen = here_seen;
+	r->joins_badly = joins_badly;
 	sh_scope_return(r, &scope);
 	return 0;
 }
@@ -89,7 +95,7 @@ static int unescape(struct sh_reader *r, size_t close, enum sh_quote quote, stru
 int sh_backquotes(struct sh_reader *r, struct sh_builder *b, enum sh_quote quote)
 {
 	struct sh_scope scope = sh_scope(r);
-	size_t from = r->at - 1, close;
+	size_t from = r->at - 1, close = 0;
 	struct bytes text;
 
 	TRY(find_backquote(r, &close));

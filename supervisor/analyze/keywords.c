@@ -36,13 +36,18 @@ bool sh_at_word_end(struct sh_reader *r)
 	}
 }
 
+static bool is_keyword_byte(int c)
+{
+	return (c >= 'a' && c <= 'z') || c == '{' || c == '}' || c == '!' || c == '[';
+}
+
 enum sh_keyword sh_keyword(struct sh_reader *r, size_t *ret_end)
 {
 	char word[KEYWORD_BYTES + 1];
 	size_t at = r->at, nr = 0, i;
 	int c;
 
-	while (nr < KEYWORD_BYTES && ((c = sh_peek(r)) >= 'a' ? c <= '}' : c == '!' || c == '[')) {
+	while (nr < KEYWORD_BYTES && is_keyword_byte(c = sh_peek(r))) {
 		word[nr++] = (char)c;
 		sh_skip(r);
 	}

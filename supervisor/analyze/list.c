@@ -232,17 +232,22 @@ static int separator(struct sh_reader *r, struct sh_entry *first, bool *ret_ende
 int sh_list(struct sh_reader *r, size_t *ret_commands)
 {
 	struct sh_entry **begun;
-	size_t nr = 0;
-	bool ended = false;
+	size_t nr = 0, from = 0;
+	bool ended = false, semicolon = false;
 
 	TRY(sh_enter(r));
 	while (!ended) {
 		TRY(sh_newlines(r));
 		if (at_list_end(r))
 			break;
+		/* bash 5.2 turns "$(a <<E | b; c" into "$(a <<E | b c" */
+		if (semicolon && r->here_seen && r->joins_badly)
+			return sh_problem(r, from, "a \";\" behind a here-document inside a substitution is not modelled");
 		begun = r->answer->tail;
 		TRY(and_or(r));
 		nr++;
+		from = r->at;
+		semicolon = sh_peek(r) == ';';
 		TRY(separator(r, *begun, &ended));
 	}
 	sh_leave(r);

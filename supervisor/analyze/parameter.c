@@ -68,12 +68,37 @@ static int operand_quote(struct sh_reader *r, struct sh_builder *b, enum sh_quot
 	return sh_plain_quotes(r, c);
 }
 
+/* $'\r' between double quotes: by version and operator it is decoded or not, but its end is where it seems when it is this plain. */
+static int plain_ansi_quotes(struct sh_reader *r)
+{
+	size_t at = r->at;
+
+	sh_skip(r);
+	(void)sh_peek(r);
+	sh_skip(r);
+	for (; r->at < r->len; r->at++) {
+		if (r->text[r->at] == '\'') {
+			r->at++;
+			return 0;
+		}
+		if (r->text[r->at] == '\\' && r->at + 1 < r->len && strchr("abefnrtv01234567x", r->text[r->at + 1]))
+			r->at++;
+		else if (strchr("$`\\\"{}", r->text[r->at]))
+			break;
+	}
+	return sh_problem(r, at, "\"$'\" inside a quoted expansion may or may not quote what is in it");
+}
+
 static int operand_dollar(struct sh_reader *r, struct sh_builder *b, enum sh_quote quote)
 {
 	int next = sh_peek_next(r);
 
-	if (quote != QUOTE_NONE && (next == '\'' || next == '"'))
+	if (quote != QUOTE_NONE && next == '"')
 		return sh_problem(r, r->at, "\"$\" and a quote inside a quoted expansion are not modelled");
+	if (quote != QUOTE_NONE && next == '\'') {
+		TRY(sh_bash_only(r, "\"$'\" is not the same in every shell"));
+		return plain_ansi_quotes(r);
+	}
 	return sh_dollar(r, b, quote);
 }
 

@@ -55,6 +55,8 @@ struct sh_reader {
 	size_t origin;			/* offset of text[0] in the outermost text */
 	bool copied;			/* text is not a slice of the outermost one: every offset is origin */
 	struct sh_here *pending, **pending_tail;
+	bool here_seen;			/* a here-document, in this substitution */
+	bool joins_badly;		/* in a substitution a ";" behind one may get lost in bash */
 	unsigned char *not_arithmetic;	/* a bit per byte: a "((" there turned out to be commands */
 	char *scratch;			/* a stack of bytes: words under construction; never higher than text consumed */
 	size_t scratch_used;

@@ -131,6 +131,7 @@ static int here_document(struct sh_reader *r, struct shell_redirection *redirect
 		return sh_problem(r, at, "a here-document's delimiter has a \"$\" in it");
 	redirection->verbatim = delimiter->quoted;
 	*here = (struct sh_here){ NULL, r->command, redirection, delimiter->value, strip_tabs };
+	r->here_seen = true;
 	*r->pending_tail = here;
 	r->pending_tail = &here->next;
 	return 0;

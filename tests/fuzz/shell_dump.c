@@ -94,7 +94,10 @@ static void put_command(const struct shell_command *c, size_t program)
 	for (i = program; i < c->nr_words; i++) {
 		if (i > program)
 			putchar(',');
-		put_word(c->words[i]);
+		if (i == program && program > 1 && bytes_equal(c->words[0]->value, bytes_of("exec")))
+			fputs("null", stdout);	/* exec -a, -l: another name */
+		else
+			put_word(c->words[i]);
 	}
 	putchar(']');
 }
@@ -108,10 +111,9 @@ static bool dump(struct bytes text, enum shell_dialect dialect, int depth)
 	size_t i;
 
 	if (shell_read(text, dialect, SHELL_LIMITS, &arena, &script, &problem) < 0) {
-		printf("%s],\"problem\":\"", comma ? "" : "");
-		for (; *problem.sentence; problem.sentence++)
-			printf(*problem.sentence == '"' ? "\\\"" : "%c", *problem.sentence);
-		printf("\",\"offset\":%zu", problem.offset);
+		fputs("],\"problem\":", stdout);
+		put_string(bytes_of(problem.sentence));
+		printf(",\"offset\":%zu", problem.offset);
 		return false;
 	}
 	for (e = script.evaluations; e; e = e->next)
