@@ -86,7 +86,7 @@ static void judge_shell(const struct judging *j, struct words words, const struc
 	inside.depth++;
 	inside.also = 0;
 	inside.around = NULL;
-	if (text && !invocation->interactive && !invocation->login)
+	if (text && !invocation->interactive)
 		judge_script(&inside, text, invocation->dialect);
 	else if (invocation->reads == SHELL_READS_STDIN && j->fed && !j->piped && !input)
 		return;		/* a file: judge_words() saw that it is one, the redirection's own answer holds */
