@@ -20,25 +20,27 @@ die() {
 	exit 1
 }
 
-# step TEXT: a progress line with the seconds since the start.
+# step TEXT: a progress line with the seconds since the start, also of the script that called this one.
+export CORDON_STARTED=${CORDON_STARTED:-$EPOCHSECONDS}
 step() {
-	printf '[%3ds] %s\n' "$SECONDS" "$*" >&2
+	printf '[%3ds] %s\n' "$((EPOCHSECONDS - CORDON_STARTED))" "$*" >&2
 }
 
-# quietly LOG COMMAND…: output goes to LOG; on failure its end is shown. On a terminal a dot every two seconds shows life.
+# quietly LOG COMMAND…: output goes to LOG; on failure its end is shown. On a terminal its latest line is, while it runs.
 quietly() {
-	local log=$1 dots=
+	local log=$1 watcher=
 	shift
 	mkdir -p "$(dirname "$log")"
 	if [ -t 2 ]; then
-		(while sleep 2; do printf . >&2; done) &
-		dots=$!
+		: >"$log"
+		(while sleep 1; do printf '\r\033[K       %s' "$(tail -n 1 "$log" | tr -cd '[:print:]' | cut -c1-70)" >&2; done) &
+		watcher=$!
 	fi
 	local status=0
 	"$@" >"$log" 2>&1 </dev/null || status=$?
-	if [ -n "$dots" ]; then
-		kill "$dots" 2>/dev/null || true
-		wait "$dots" 2>/dev/null || true
+	if [ -n "$watcher" ]; then
+		kill "$watcher" 2>/dev/null || true
+		wait "$watcher" 2>/dev/null || true
 		printf '\r\033[K' >&2
 	fi
 	if [ "$status" -ne 0 ]; then
@@ -127,15 +129,15 @@ base_image() {
 		return 0
 	fi
 	local tarball=$CORDON_CACHE/base-bookworm.tar
-	if [ ! -s "$tarball" ]; then
+	if [ ! -f "$tarball" ]; then
 		need_packages mmdebstrap
 		step "no registry answers: making the base from Debian's archive with mmdebstrap"
-		quietly "$CORDON_CACHE/mmdebstrap.log" mmdebstrap --variant=minbase \
+		quietly "$CORDON_CACHE/mmdebstrap.log" mmdebstrap --variant=minbase --format=tar \
 			--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 			--dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$tarball.part" || die "mmdebstrap failed"
-		mv "$tarball.part" "$tarball"
+		mv "$tarball.part" "$tarball" || die "cannot write $tarball"
 	fi
-	docker import "$tarball" "$BASE_IMAGE" >/dev/null
+	docker import "$tarball" "$BASE_IMAGE" >/dev/null || die "the engine did not take the base image $tarball"
 }
 
 # docker_build TAG DOCKERFILE CONTEXT [OPTION…]: with BuildKit where it is installed, else with the classic builder.
@@ -150,5 +152,24 @@ docker_build() {
 # cordon_image TAG: Cordon's image from this tree.
 cordon_image() {
 	base_image
+	step "building the image $1 (the first time it downloads Debian packages)"
 	quietly "$CORDON_CACHE/docker-build.log" docker_build "$1" "$CORDON_ROOT/Dockerfile" "$CORDON_ROOT"
+}
+
+# target_certificate FOLDER NAME: FOLDER/target.crt and FOLDER/target.pem (key and certificate) of a demonstration target called NAME.
+target_certificate() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=Demonstration Target" \
+		-addext "subjectAltName=DNS:$2" -keyout "$1/target.key" -out "$1/target.crt" 2>/dev/null
+	cat "$1/target.key" "$1/target.crt" >"$1/target.pem"
+}
+
+# trust_in_container CONTAINER CERTIFICATE: adds CERTIFICATE to the system bundle of a container that is created but does not run, as
+# the maintainer of an image would for a target with a private authority: the proxy verifies whom it talks to.
+trust_in_container() {
+	local bundle
+	bundle=$(mktemp)
+	docker cp "$1:/etc/ssl/certs/ca-certificates.crt" "$bundle" >/dev/null
+	cat "$2" >>"$bundle"
+	docker cp "$bundle" "$1:/etc/ssl/certs/ca-certificates.crt" >/dev/null
+	rm -f "$bundle"
 }

@@ -67,6 +67,43 @@ struct zygote_launch {
 	uint64_t launch_id;
 };
 
+/* ---- enforcer -> zygote: fork a hand; descriptor: its channel. It serves the zygote's agent with these ids until the channel hangs up. ---- */
+#define PROTO_HAND_MAGIC 0x48616e64u
+#define HAND_GROUPS_MAX 256
+
+struct zygote_hand {
+	uint32_t magic;
+	uint32_t uid, gid, nr_groups;
+	uint32_t groups[HAND_GROUPS_MAX];
+};
+
+/*
+ * enforcer -> hand. Descriptors: the socket; with HAND_CWD the folder that a relative address starts from; then what a send passes on.
+ * Data follows the structure. Nothing blocks.
+ */
+#define HAND_DATA_MAX (128u << 10)
+#define HAND_FDS_MAX 253	/* what the kernel lets one message carry */
+
+enum hand_action { HAND_CONNECT = 1, HAND_BIND, HAND_SEND };
+enum hand_flags { HAND_CWD = 1 << 0, HAND_UNBLOCK = 1 << 1 /* the description blocks: O_NONBLOCK is set for this one connect */ };
+
+struct hand_request {
+	uint64_t job;
+	uint32_t action, flags;
+	uint32_t send_flags;
+	uint32_t umask;		/* of the caller, for HAND_BIND */
+	uint32_t address_bytes;	/* 0: none */
+	uint32_t data_bytes;
+	uint8_t address[128];
+};
+
+struct hand_answer {
+	uint64_t job;
+	int64_t value;
+	int32_t error_number;	/* 0: done */
+	uint32_t reserved;
+};
+
 enum spec_flags {
 	SPEC_TTY = 1 << 0,		/* make a pty; tty descriptors among stdio are replaced by it, all three when none is one */
 	SPEC_STDIN_ETX_ONLY = 1 << 1,	/* of what is typed only 0x03 passes */
@@ -141,7 +178,7 @@ struct keeper_message {
  * The in-flight table of a launch: shared memory made by the keeper, written by whichever enforcer holds the listener. RECV writes straight
  * into request, so that a call survives its receiver.
  */
-#define TABLE_SLOTS 64
+#define TABLE_SLOTS 1024	/* more blocking connects than one launch has; pages that were never used cost nothing */
 #define TABLE_REQUEST_BYTES 128
 
 enum slot_stage { SLOT_FREE = 0, SLOT_RECEIVED, SLOT_JUDGED, SLOT_ACTING, SLOT_ACTED };

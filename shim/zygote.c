@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The zygote: one per (agent, user, mode class). Stands in the agents' mount namespace with nothing left but what forking keepers and
- * stepping down to an agent's ids takes, and forks a keeper per launch.
+ * stepping down to an agent's ids takes, and forks a keeper per launch and, on demand, the agent's hand.
  *
  * It holds no listener and no policy. Single-threaded; its parent is whoever is enforcer, and PID 1 after that one died.
  */
 #include "shim/zygote.h"
 
+#include "shim/hand.h"
 #include "shim/keeper.h"
 #include "shim/lockdown.h"
 #include "shim/proto.h"
@@ -73,9 +74,22 @@ static void start_keeper(const struct zygote_launch *launch, const int fds[stati
 		close(fds[i]);
 }
 
+static void start_hand(const struct zygote_hand *order, int channel)
+{
+	if (fork() == 0) {
+		close(ZYGOTE_CHANNEL_FD);
+		_exit(hand_main(order, channel));
+	}
+	close(channel); /* without a child the enforcer sees it hang up */
+}
+
 int zygote_main(bool off)
 {
-	struct zygote_launch launch;
+	union {
+		uint32_t magic;
+		struct zygote_launch launch;
+		struct zygote_hand hand;
+	} order;
 	int fds[KEEPER_FDS];
 	unsigned nr_fds;
 	ssize_t len;
@@ -89,11 +103,15 @@ int zygote_main(bool off)
 	if (io_send(ZYGOTE_CHANNEL_FD, "\n", 1, NULL, 0, 0) < 0)
 		return 1;
 	for (;;) {
-		len = io_receive(ZYGOTE_CHANNEL_FD, &launch, sizeof(launch), fds, KEEPER_FDS, &nr_fds, 0);
+		len = io_receive(ZYGOTE_CHANNEL_FD, &order, sizeof(order), fds, KEEPER_FDS, &nr_fds, 0);
 		if (len <= 0)
 			return 0; /* enforcer and PID 1 are both gone */
-		if (len == sizeof(launch) && launch.magic == PROTO_MAGIC && nr_fds == KEEPER_FDS) {
-			start_keeper(&launch, fds);
+		if (len == sizeof(order.launch) && order.magic == PROTO_MAGIC && nr_fds == KEEPER_FDS) {
+			start_keeper(&order.launch, fds);
+			continue;
+		}
+		if (len == sizeof(order.hand) && order.magic == PROTO_HAND_MAGIC && nr_fds == 1) {
+			start_hand(&order.hand, fds[0]);
 			continue;
 		}
 		while (nr_fds)

@@ -21,21 +21,30 @@ struct reader {
 	char buffer[BUFFER_BYTES];
 };
 
-/* The smallest file number above after; 0 when there is none. */
+static bool file_exists(int dir_fd, unsigned number)
+{
+	char name[FOLDER_NAME_BYTES];
+
+	folder_file_name(number, name);
+	return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * The smallest file number above after; 0 when there is none. A listing of a folder that grows meanwhile may hold a newer file
+ * and miss an older one: the next number is asked for by name, before it counts as missing.
+ */
 static int find_file(int dir_fd, unsigned after, unsigned *ret_number)
 {
 	_cleanup_free_ unsigned *numbers = NULL;
-	size_t count;
+	size_t count, i = 0;
 	int r = folder_list(dir_fd, &numbers, &count);
 
-	*ret_number = 0;
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (numbers[i] > after) {
-			*ret_number = numbers[i];
-			break;
-		}
-	}
-	return r;
+	if (r < 0)
+		return r;
+	while (i < count && numbers[i] <= after)
+		i++;
+	*ret_number = i == count ? 0 : file_exists(dir_fd, after + 1) ? after + 1 : numbers[i];
+	return 0;
 }
 
 static int open_file(struct reader *r, unsigned number, struct err *ret_error)
@@ -54,25 +63,35 @@ static int open_file(struct reader *r, unsigned number, struct err *ret_error)
 	return 0;
 }
 
+/* The oldest file. Rotation may delete it between the listing and the opening. */
+static int open_oldest(struct reader *r, const char *dir, struct err *ret_error)
+{
+	int result = -ENOENT;
+
+	for (unsigned tries = 0; tries < 5 && result == -ENOENT; tries++) {
+		unsigned number;
+
+		result = find_file(r->dir_fd, 0, &number);
+		if (result < 0)
+			return err_set(ret_error, result, "audit folder %s: %s", dir, strerror(-result));
+		if (number == 0)
+			return err_set(ret_error, -ENOENT, "audit folder %s holds no audit-NNNNNN.jsonl", dir);
+		result = open_file(r, number, ret_error);
+	}
+	return result;
+}
+
 int reader_open(const char *dir, struct reader **ret_reader, struct err *ret_error)
 {
 	struct reader *r = calloc(1, sizeof(*r));
-	unsigned number = 0;
 	int result;
 
 	if (!r)
 		return err_set(ret_error, -ENOMEM, "no memory");
 	r->fd = -1;
 	result = r->dir_fd = folder_open(dir, false, ret_error);
-	if (result >= 0) {
-		result = find_file(r->dir_fd, 0, &number);
-		if (result < 0)
-			err_set(ret_error, result, "audit folder %s: %s", dir, strerror(-result));
-	}
-	if (result >= 0 && number == 0)
-		result = err_set(ret_error, -ENOENT, "audit folder %s holds no audit-NNNNNN.jsonl", dir);
 	if (result >= 0)
-		result = open_file(r, number, ret_error);
+		result = open_oldest(r, dir, ret_error);
 	if (result < 0) {
 		reader_close(r);
 		return result;

@@ -20,10 +20,23 @@ static void put_point(struct buf *b, uint32_t point)
 	}
 }
 
+/* Nearly all of every text needs no look at its meaning: appended a run at a time. Takes the run off rest. */
+static void put_plain(struct buf *b, struct bytes *rest, bool percent)
+{
+	size_t len = 0;
+
+	while (len < rest->len && rest->data[len] >= 0x20 && rest->data[len] < 0x7f && rest->data[len] != '"' && rest->data[len] != '\\' &&
+	       (percent || rest->data[len] != '%'))
+		len++;
+	buf_append(b, rest->data, len);
+	rest->data += len;
+	rest->len -= len;
+}
+
 /* Our own text: whatever is wrong in it is a slip of ours or of a policy's author, shown as U+FFFD. */
 static void put_text(struct buf *b, struct bytes rest)
 {
-	while (rest.len) {
+	for (put_plain(b, &rest, true); rest.len; put_plain(b, &rest, true)) {
 		uint32_t point = 0xfffd;
 		unsigned len = text_decode(rest, &point);
 
@@ -36,7 +49,7 @@ static void put_text(struct buf *b, struct bytes rest)
 /* An agent's bytes: percent-decoding what stands here gives exactly them, whatever they were. That is why "%" is escaped too. */
 static void put_bytes(struct buf *b, struct bytes rest)
 {
-	while (rest.len) {
+	for (put_plain(b, &rest, false); rest.len; put_plain(b, &rest, false)) {
 		uint32_t point = 0;
 		unsigned len = text_decode(rest, &point);
 
@@ -51,6 +64,18 @@ static void put_bytes(struct buf *b, struct bytes rest)
 		rest.data += len;
 		rest.len -= len;
 	}
+}
+
+static void put_number(struct buf *b, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	buf_append(b, digits + at, sizeof(digits) - at);
 }
 
 /* The comma before a value, and its key. */
@@ -120,13 +145,15 @@ void json_bytes(struct json_out *j, const char *key, struct bytes value)
 void json_int(struct json_out *j, const char *key, int64_t value)
 {
 	lead_in(j, key);
-	buf_format(j->buf, "%" PRId64, value);
+	if (value < 0)
+		buf_char(j->buf, '-');
+	put_number(j->buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
 void json_uint(struct json_out *j, const char *key, uint64_t value)
 {
 	lead_in(j, key);
-	buf_format(j->buf, "%" PRIu64, value);
+	put_number(j->buf, value);
 }
 
 void json_bool(struct json_out *j, const char *key, bool value)

@@ -8,6 +8,7 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)		/* ABI 3 */
 #endif
 #ifndef LANDLOCK_ACCESS_NET_CONNECT_TCP
+#define LANDLOCK_ACCESS_NET_BIND_TCP (1ULL << 0)		/* ABI 4 */
 #define LANDLOCK_ACCESS_NET_CONNECT_TCP (1ULL << 1)		/* ABI 4 */
 #endif
 #ifndef LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -31,6 +33,20 @@
 #ifndef LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 #define LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET (1ULL << 0)		/* ABI 6 */
 #define LANDLOCK_SCOPE_SIGNAL (1ULL << 1)
+#endif
+
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452	/* since 6.6 */
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463	/* since 6.13 */
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469	/* since 6.17 */
+#endif
+#ifndef SYS_open_tree_attr
+#define SYS_open_tree_attr 467	/* since 6.15 */
 #endif
 
 /* The rights that a rule on something other than a folder may carry: the kernel refuses the rest (EINVAL). */
@@ -48,6 +64,21 @@ struct sys_landlock_ruleset {
 static inline int sys_pidfd_open(pid_t pid, unsigned flags)
 {
 	return (int)syscall(SYS_pidfd_open, pid, flags);
+}
+
+/* PIDFD_GET_INFO since 6.13, its first version; a thread's pidfd tells of the thread. */
+struct sys_pidfd_info {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid, spare;
+};
+#define SYS_PIDFD_GET_INFO _IOWR(0xff, 11, struct sys_pidfd_info)
+#define SYS_PIDFD_INFO_PID 1u
+#define SYS_PIDFD_INFO_CREDS 2u
+
+static inline int sys_pidfd_info(int pidfd, struct sys_pidfd_info *ret_info)
+{
+	*ret_info = (struct sys_pidfd_info){ .mask = SYS_PIDFD_INFO_PID | SYS_PIDFD_INFO_CREDS };
+	return ioctl(pidfd, SYS_PIDFD_GET_INFO, ret_info);
 }
 
 static inline int sys_pidfd_getfd(int pidfd, int fd)

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define KEPT_MAX (256u << 10)	/* bytes of a call's memory that the next one gets */
 #define HEAD_BYTES 256		/* BINPRM_BUF_SIZE: what the kernel reads of a file to find "#!" */
 
 static void take_identity(const struct stat *st, struct exec_identity *ret)
@@ -123,7 +124,7 @@ static int follow_scripts(struct exec_call *c)
 		script = name;
 		resolved_close(interpreter);
 		if (r == 0)
-			r = *name ? resolve(c->tid, AT_FDCWD, name, true, interpreter) : -ENOEXEC;
+			r = *name ? resolve_under(c->root_fd, c->tid, AT_FDCWD, name, true, interpreter) : -ENOEXEC;
 		if (r == 0 && interpreter->missing)
 			r = -ENOENT;
 		if (r == 0 && !c->script)
@@ -202,7 +203,7 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 		return -EINVAL;
 	if (c->path.len <= 1 && !(flags & AT_EMPTY_PATH))
 		return -ENOENT;
-	r = resolve(c->tid, dirfd, c->path.data, !(flags & AT_SYMLINK_NOFOLLOW), &c->file);
+	r = resolve_under(c->root_fd, c->tid, dirfd, c->path.data, !(flags & AT_SYMLINK_NOFOLLOW), &c->file);
 	if (r < 0)
 		return r;
 	if (c->file.missing)
@@ -299,6 +300,15 @@ int exec_verify(pid_t pid, const struct exec_call *c, char *ret_why, size_t why_
 	return 0;
 }
 
+/* A call's memory is kept for the next, but not megabytes of it for ever. */
+static void reset_or_free(struct buf *b)
+{
+	if (b->capacity > KEPT_MAX)
+		buf_free(b);
+	else
+		buf_reset(b);
+}
+
 void exec_reset(struct exec_call *c)
 {
 	/* A fresh, zeroed call holds no descriptor; 0 is never one of ours. */
@@ -306,9 +316,14 @@ void exec_reset(struct exec_call *c)
 		close(c->file.fd);
 	c->file.fd = -1;
 	buf_reset(&c->path);
-	buf_reset(&c->argv.strings);
-	buf_reset(&c->env.strings);
-	buf_reset(&c->final_argv);
+	reset_or_free(&c->argv.strings);
+	reset_or_free(&c->env.strings);
+	reset_or_free(&c->final_argv);
+	if (c->argv.nr + c->env.nr > KEPT_MAX / sizeof(*c->argv_pointers)) {
+		free(c->argv_pointers);
+		free(c->env_pointers);
+		c->argv_pointers = c->env_pointers = NULL;
+	}
 	c->argv.nr = c->env.nr = 0;
 	c->script = false;
 	c->interpreter[0] = 0;

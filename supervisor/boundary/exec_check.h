@@ -24,6 +24,7 @@ struct exec_identity {
 
 struct exec_call {
 	pid_t tid;
+	int root_fd;			/* as resolve_under() takes it, set by the caller before exec_read() */
 	struct buf path;		/* as asked, with its NUL */
 	struct target_vector argv, env;	/* as asked */
 	struct resolved file;		/* what path names; its fd is held until the end, so that the inode is not reused */

@@ -9,11 +9,13 @@
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/err.h"
+#include "supervisor/base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
@@ -30,22 +32,10 @@
 #endif
 
 /* Newer than Debian 12's headers. */
-#ifndef SYS_open_tree_attr
-#define SYS_open_tree_attr 467			/* since 6.15 */
-#endif
-#ifndef SYS_fchmodat2
-#define SYS_fchmodat2 452			/* since 6.6 */
-#endif
-#ifndef SYS_setxattrat
-#define SYS_setxattrat 463			/* since 6.13 */
-#define SYS_removexattrat 466
-#endif
-#ifndef SYS_file_setattr
-#define SYS_file_setattr 469			/* since 6.17 */
-#endif
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080		/* unshare and clone3 only: in clone(2) these bits are the exit signal */
 #endif
+#define OPTION_FLOWLABEL_MGR 32			/* linux/in6.h, which netinet/in.h excludes; a flow label can carry a routing header */
 #define PROTOCOL_L2TP 115
 #define PROTOCOL_SCTP 132
 #define PROTOCOL_SMC 256
@@ -61,10 +51,10 @@
 #define CONDITIONS_MAX 2
 
 /*
- * On the low 32 bits of one argument, under a mask. All arguments below are int, unsigned int or, for clone(2), a long of which the
- * kernel itself takes the low half; what stands in the high half is the caller's junk and must not matter.
+ * On the low 32 bits of one argument, under a mask. All arguments below but sendto(2)'s address are int, unsigned int or, for clone(2),
+ * a long of which the kernel itself takes the low half; what stands in the high half is the caller's junk and must not matter.
  */
-enum test { TEST_NONE, TEST_ANY_BIT, TEST_ONE_OF, TEST_NONE_OF };
+enum test { TEST_NONE, TEST_ANY_BIT, TEST_ONE_OF, TEST_NONE_OF, TEST_POINTER /* all 64 bits: not NULL */ };
 
 struct condition {
 	enum test test;
@@ -87,10 +77,13 @@ struct row {
 #define NONE_OF(nr_arg, bits, ...) \
 	{ .test = TEST_NONE_OF, .arg = (nr_arg), .mask = (bits), .nr_values = COUNT(__VA_ARGS__), .values = { __VA_ARGS__ } }
 
+#define POINTER(nr_arg) { .test = TEST_POINTER, .arg = (nr_arg) }
+
 #define NOTIFY(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, true, { __VA_ARGS__ } }
 /* In mode off nobody judges files, and so many records would say little. */
 #define CHANGES(call) { { SYS_##call, #call, CALL_PATH, 0, NULL }, false, { { 0 } } }
 #define ACTS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, false, { __VA_ARGS__ } }
+#define TALKS(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, false, { __VA_ARGS__ } }
 #define NOT_ZERO(nr_arg) NONE_OF(nr_arg, ALL_BITS, 0)
 #define REFUSE(call, number, sentence, ...) { { SYS_##call, #call, CALL_REFUSED, number, sentence }, false, { __VA_ARGS__ } }
 
@@ -101,8 +94,8 @@ struct row {
 #define AIO "Kernel AIO can rewrite the arguments of a call that is being judged."
 #define KEYS "Kernel keyrings are shared beyond the container."
 #define MODULES "Kernel code is not loaded from here."
+#define ROUTES "Source routes lead packets to addresses that nobody judged."
 #define CLOCK "The clock is the host's."
-#define FAST_OPEN "A send that connects on its way is not judged; connect first."
 
 static const struct row rows[] = {
 	/* Notified and decided by the enforcer. */
@@ -160,6 +153,11 @@ static const struct row rows[] = {
 	ACTS(setpriority),
 	ACTS(ioprio_set),
 	NOTIFY(connect, CALL_CONNECT),
+	TALKS(bind, CALL_BIND),
+	/* Without an address it is send(2), on an association that was judged when it was made. The others' addresses are in memory. */
+	TALKS(sendto, CALL_SEND, POINTER(4)),
+	TALKS(sendmsg, CALL_SEND),
+	TALKS(sendmmsg, CALL_SEND),
 
 	/* EBUSY is what the kernel says to a second listener; ours must be the only one, or the newest would answer our calls. */
 	{ { SYS_seccomp, "seccomp", CALL_REFUSED, EBUSY, "A second seccomp listener could answer calls in the supervisor's place." },
@@ -199,6 +197,10 @@ static const struct row rows[] = {
 	/* CLONE_PARENT would leave the keeper's tree, CLONE_UNTRACED the check of an exec. */
 	REFUSE(clone, EPERM, "A process outside the launch's tree or in a new namespace would escape supervision.",
 	       ANY_BIT(0, NEW_NAMESPACE | CLONE_PARENT | CLONE_UNTRACED)),
+
+	/* A thread's, or a vfork child's own copy: that a lone thread's descriptors are its own is what sockets.c relies on. */
+	REFUSE(clone, EPERM, "A process that shares its descriptors with another could change them while a call is judged.",
+	       ONE_OF(0, CLONE_FILES | CLONE_THREAD, CLONE_FILES)),
 
 	REFUSE(ptrace, EPERM, "A tracer changes calls after they were judged; debuggers do not run in safety modes."),
 	REFUSE(process_vm_readv, EPERM, MEMORY),
@@ -260,10 +262,10 @@ static const struct row rows[] = {
 	/* EPROTONOSUPPORT is what PAM and sudo take for "no audit in this kernel". */
 	REFUSE(socket, EPROTONOSUPPORT, "This netlink protocol configures the kernel.", ONE_OF(0, ALL_BITS, AF_NETLINK),
 	       NONE_OF(2, NETLINK_PROTOCOL_MASK, NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT, NETLINK_GENERIC)),
-	/* TCP fast open is a connect(2) in a send, past Landlock too. EOPNOTSUPP is what a kernel says where it is switched off. */
-	REFUSE(sendto, EOPNOTSUPP, FAST_OPEN, ANY_BIT(3, MSG_FASTOPEN)),
-	REFUSE(sendmsg, EOPNOTSUPP, FAST_OPEN, ANY_BIT(2, MSG_FASTOPEN)),
-	REFUSE(sendmmsg, EOPNOTSUPP, FAST_OPEN, ANY_BIT(3, MSG_FASTOPEN)),
+	/* A packet with a route of its own goes to another address than the one that was judged. */
+	REFUSE(setsockopt, EPERM, ROUTES, ONE_OF(1, ALL_BITS, IPPROTO_IP), ONE_OF(2, ALL_BITS, IP_OPTIONS)),
+	REFUSE(setsockopt, EPERM, ROUTES, ONE_OF(1, ALL_BITS, IPPROTO_IPV6),
+	       ONE_OF(2, ALL_BITS, IPV6_RTHDR, IPV6_2292RTHDR, IPV6_2292PKTOPTIONS, OPTION_FLOWLABEL_MGR)),
 	REFUSE(socketpair, EAFNOSUPPORT, "This address family has no address rules.", NONE_OF(0, ALL_BITS, AF_UNIX, AF_INET, AF_INET6)),
 };
 
@@ -286,6 +288,8 @@ static bool condition_holds(const struct condition *c, const struct seccomp_data
 	switch (c->test) {
 	case TEST_NONE:
 		return true;
+	case TEST_POINTER:
+		return call->args[c->arg] != 0;
 	case TEST_ANY_BIT:
 		return value != 0;
 	case TEST_ONE_OF:
@@ -337,6 +341,17 @@ struct expansion {
 
 static int expand(struct expansion *e, unsigned index);
 
+static int expand_pointer(struct expansion *e, unsigned index)
+{
+	int r;
+
+	/* libseccomp compares both halves: a pointer whose low one is zero is no NULL. */
+	e->comparisons[e->nr_comparisons++] = (struct scmp_arg_cmp){ .arg = e->row->conditions[index].arg, .op = SCMP_CMP_NE };
+	r = expand(e, index + 1);
+	e->nr_comparisons--;
+	return r;
+}
+
 static int expand_equal(struct expansion *e, unsigned index, uint32_t mask, uint32_t value)
 {
 	int r;
@@ -382,6 +397,8 @@ static int expand(struct expansion *e, unsigned index)
 	if (index == CONDITIONS_MAX || c->test == TEST_NONE)
 		return seccomp_rule_add_exact_array(e->context, SCMP_ACT_NOTIFY, e->row->rule.nr, e->nr_comparisons, e->comparisons);
 	switch (c->test) {
+	case TEST_POINTER:
+		return expand_pointer(e, index);
 	case TEST_ANY_BIT:
 		for (uint32_t bits = c->mask; bits != 0 && r == 0; bits &= bits - 1)
 			r = expand_equal(e, index, bits & -bits, bits & -bits);

@@ -21,6 +21,8 @@ enum call_class {
 	CALL_PATH,		/* changes what a path names: unlink, rename, link, mkdir, mknod, chmod, chown, truncate, xattr, times */
 	CALL_PROCESS,		/* acts on another process: signals, limits, priorities */
 	CALL_CONNECT,
+	CALL_BIND,
+	CALL_SEND,		/* sendto with an address; sendmsg and sendmmsg always (their address is in memory) */
 	CALL_NOTED,		/* recorded, then continued: registers alone say all there is to say */
 	CALL_REFUSED,		/* notified, answered with error_number, recorded: registers alone decided */
 };

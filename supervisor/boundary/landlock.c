@@ -40,7 +40,7 @@ uint64_t landlock_handled(int abi)
 
 uint64_t landlock_handled_net(int abi)
 {
-	return abi >= 4 ? LANDLOCK_ACCESS_NET_CONNECT_TCP : 0;
+	return abi >= 4 ? LANDLOCK_ACCESS_NET_BIND_TCP | LANDLOCK_ACCESS_NET_CONNECT_TCP : 0;
 }
 
 static int add(struct plan *plan, const char *path, uint64_t access)

@@ -22,7 +22,7 @@ struct landlock_rule {
 uint64_t landlock_handled(int abi);
 
 /*
- * TCP connects, of which no rule allows any: a launch's own are made by the enforcer on duplicates, so that the only one this hits is the
+ * TCP connects and binds, of which no rule allows any: a launch's own are made by the enforcer on duplicates, so that the only one this hits is the
  * one a raced descriptor or address put into a call that was continued. 0 for an ABI below 4 (6.7).
  */
 uint64_t landlock_handled_net(int abi);

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who would receive what is sent to a loopback address. For TCP the kernel is asked for the very listener that it would connect to, which is one look
+ * into its tables. For UDP every socket of the port counts.
+ */
 #include "supervisor/boundary/loopback.h"
 
-#include "supervisor/base/cleanup.h"
-
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
+
+#define LOOPBACK_INDEX 1		/* of lo, in every network namespace: a listener tied to it goes before any other */
 
 bool loopback_is(const struct sockaddr *address, socklen_t bytes)
 {
 	if (address->sa_family == AF_INET && bytes >= sizeof(struct sockaddr_in)) {
 		const struct sockaddr_in *v4 = (const void *)address;
 
-		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+		return ntohl(v4->sin_addr.s_addr) >> 24 == 127 || v4->sin_addr.s_addr == INADDR_ANY;
 	}
 	if (address->sa_family == AF_INET6 && bytes >= 24) {
 		const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
 
-		return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+		return IN6_IS_ADDR_LOOPBACK(v6) || IN6_IS_ADDR_UNSPECIFIED(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 	}
 	return false;
 }
@@ -32,10 +37,84 @@ struct question {
 	struct inet_diag_req_v2 body;
 };
 
-/* Reads answers until DONE. Returns 1 when a foreign listener was among them, 0 when not, -1 when it cannot be known. */
-static int read_answers(int fd, uid_t uid, in_port_t port)
+/* The address as the kernel looks it up: IPv4 where that is what it is. */
+static void write_address(struct question *q, const struct sockaddr *address, bool udp)
+{
+	const struct sockaddr_in6 *v6 = (const void *)address;
+	const struct sockaddr_in *v4 = (const void *)address;
+	/* Source and destination are swapped between the two protocols, "for historical reasons" (udp_diag.c). */
+	__be32 *where = udp ? q->body.id.idiag_dst : q->body.id.idiag_src;
+	__be16 *port = udp ? &q->body.id.idiag_dport : &q->body.id.idiag_sport;
+
+	*port = v4->sin_port; /* sin6_port stands in the same place */
+	q->body.sdiag_family = AF_INET;
+	if (address->sa_family == AF_INET) {
+		where[0] = v4->sin_addr.s_addr ? v4->sin_addr.s_addr : htonl(INADDR_LOOPBACK);
+	} else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+		memcpy(where, &v6->sin6_addr.s6_addr[12], 4);
+	} else {
+		q->body.sdiag_family = AF_INET6;
+		memcpy(where, IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr) ? &in6addr_loopback : &v6->sin6_addr, sizeof(v6->sin6_addr));
+	}
+}
+
+static int open_diag(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	struct timeval patience = { .tv_usec = 200000 };
+
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Returns 1 when the socket is uid's or there is none, 0 when it is another's, -1 when it cannot be known. */
+static int read_answer(int fd, uint32_t sequence, uid_t uid)
+{
+	_Alignas(struct nlmsghdr) char buffer[4096];
+	const struct nlmsghdr *h = (const void *)buffer;
+	ssize_t len = recv(fd, buffer, sizeof(buffer), 0);
+
+	if (len < 0 || !NLMSG_OK(h, (size_t)len) || h->nlmsg_seq != sequence)
+		return -1;
+	if (h->nlmsg_type == NLMSG_ERROR && h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct nlmsgerr)))
+		return ((const struct nlmsgerr *)NLMSG_DATA(h))->error == -ENOENT ? 1 : -1;
+	if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
+		return -1;
+	return ((const struct inet_diag_msg *)NLMSG_DATA(h))->idiag_uid == uid;
+}
+
+/* Returns as read_answer(). */
+static int ask(const struct sockaddr *address, bool udp, uid_t uid)
+{
+	static int fd = -1;
+	static uint32_t sequence;
+	struct question q = {
+		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = ++sequence },
+		.body = { .sdiag_protocol = udp ? IPPROTO_UDP : IPPROTO_TCP, .idiag_states = ~0U,
+			  .id = { .idiag_if = LOOPBACK_INDEX, .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
+	};
+	int r = -1;
+
+	write_address(&q, address, udp);
+	if (fd < 0)
+		fd = open_diag();
+	if (fd >= 0 && send(fd, &q, sizeof(q), 0) == sizeof(q))
+		r = read_answer(fd, sequence, uid);
+	if (r < 0 && fd >= 0) { /* an answer that is late must not become that of the next question */
+		close(fd);
+		fd = -1;
+	}
+	return r;
+}
+
+/* Reads a dump to its end. Returns as read_answer(), for all of its sockets together. */
+static int read_dump(int fd, in_port_t port, uid_t uid)
 {
 	_Alignas(struct nlmsghdr) char buffer[16384];
+	int r = 1;
 
 	for (;;) {
 		ssize_t len = recv(fd, buffer, sizeof(buffer), 0);
@@ -47,36 +126,64 @@ static int read_answers(int fd, uid_t uid, in_port_t port)
 			const struct inet_diag_msg *m = NLMSG_DATA(h);
 
 			if (h->nlmsg_type == NLMSG_DONE)
-				return 0;
-			if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+				return r;
+			if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
 				return -1;
 			if (m->id.idiag_sport == port && m->idiag_uid != uid)
-				return 1;
+				r = 0;
 		}
 	}
 }
 
-static int foreign_listener(int family, int protocol, in_port_t port, uid_t uid)
+/*
+ * Datagrams find their receiver one by one: a socket of the agent's own that takes them while we look can be closed a moment later, and then they reach
+ * whoever else is bound to that port. So nobody else may be, on any address.
+ */
+static int foreign_receivers(in_port_t port, int family, uid_t uid)
 {
-	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	struct timeval patience = { .tv_usec = 200000 };
 	struct question q = {
 		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.body = { .sdiag_family = (__u8)family, .sdiag_protocol = (__u8)protocol,
-			  .idiag_states = 1U << (protocol == IPPROTO_UDP ? TCP_CLOSE : TCP_LISTEN), .id.idiag_sport = port },
+		.body = { .sdiag_family = (__u8)family, .sdiag_protocol = IPPROTO_UDP, .idiag_states = ~0U, .id.idiag_sport = port },
 	};
+	int fd = open_diag(), r = -1;
 
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 || send(fd, &q, sizeof(q), 0) != sizeof(q))
-		return -1;
-	return read_answers(fd, uid, port);
+	if (fd >= 0 && send(fd, &q, sizeof(q), 0) == sizeof(q))
+		r = read_dump(fd, port, uid);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static bool only_uid_receives(in_port_t port, uid_t uid)
+{
+	return foreign_receivers(port, AF_INET, uid) == 1 && foreign_receivers(port, AF_INET6, uid) == 1;
+}
+
+/* A kernel without the protocol's part of sock_diag says "no such socket" to every question. So it must first find one of ours, as not another's. */
+static bool answers(bool udp)
+{
+	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
+	socklen_t bytes = sizeof(own);
+	bool right;
+
+	if (fd < 0)
+		return false;
+	right = bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0 && (udp || listen(fd, 1) == 0) &&
+		getsockname(fd, (struct sockaddr *)&own, &bytes) == 0 && ask((struct sockaddr *)&own, udp, geteuid()) == 1 &&
+		ask((struct sockaddr *)&own, udp, geteuid() + 1) == 0;
+	close(fd);
+	return right;
 }
 
 bool loopback_only_uid_listens(const struct sockaddr *address, int socket_type, uid_t uid)
 {
-	/* sin_port and sin6_port stand in the same place. */
-	in_port_t port = ((const struct sockaddr_in *)(const void *)address)->sin_port;
-	int protocol = socket_type == SOCK_DGRAM ? IPPROTO_UDP : IPPROTO_TCP;
+	static bool known[2];
+	bool udp = socket_type == SOCK_DGRAM;
 
-	/* A dual-stack listener of IPv6 answers IPv4 as well: both families are asked for either. */
-	return foreign_listener(AF_INET, protocol, port, uid) == 0 && foreign_listener(AF_INET6, protocol, port, uid) == 0;
+	if (!known[udp])
+		known[udp] = answers(udp);
+	if (!known[udp])
+		return false;
+	return udp ? only_uid_receives(((const struct sockaddr_in *)(const void *)address)->sin_port, uid) : ask(address, false, uid) == 1;
 }

@@ -2,7 +2,9 @@
 #include "supervisor/boundary/resolve.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/path.h"
 #include "supervisor/base/sys.h"
+#include "supervisor/boundary/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +19,11 @@
 
 struct walk {
 	pid_t tid;
-	int root;			/* O_PATH */
+	int root;			/* O_PATH, owned; -1 until a step asks for it: most never do */
 	int at;				/* O_PATH, where the walk stands; owned */
 	int hops;
 	bool follow;
+	bool root_is_top;		/* the caller's root is that of its mount namespace */
 	bool jumped;			/* the last step went through a /proc magic link */
 	char rest[RESOLVE_PATH_MAX];	/* components still to go */
 	char last[NAME_MAX + 1];	/* the name that did not exist */
@@ -58,15 +61,13 @@ static int open_of(pid_t tid, const char *what)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_start(pid_t tid, int dirfd, const char *path, int root)
+static int open_start(pid_t tid, int dirfd, const char *path)
 {
 	char name[32];
 	int fd;
 
-	if (path[0] == '/') {
-		fd = fcntl(root, F_DUPFD_CLOEXEC, 3);
-		return fd < 0 ? -errno : fd;
-	}
+	if (path[0] == '/')
+		return open_of(tid, "root");
 	if (dirfd == AT_FDCWD)
 		return open_of(tid, "cwd");
 	if (dirfd < 0)
@@ -74,6 +75,13 @@ static int open_start(pid_t tid, int dirfd, const char *path, int root)
 	snprintf(name, sizeof(name), "fd/%d", dirfd);
 	fd = open_of(tid, name);
 	return fd == -ENOENT ? -EBADF : fd;
+}
+
+static int need_root(struct walk *w)
+{
+	if (w->root < 0)
+		w->root = open_of(w->tid, "root");
+	return w->root;
 }
 
 static void step_to(struct walk *w, int fd)
@@ -107,28 +115,14 @@ static int splice_link(struct walk *w, const char *target)
 	memcpy(w->rest, joined, sizeof(joined));
 	if (target[0] != '/')
 		return 0;
-	root = fcntl(w->root, F_DUPFD_CLOEXEC, 3);
+	root = need_root(w);
+	if (root < 0)
+		return root;
+	root = fcntl(root, F_DUPFD_CLOEXEC, 3);
 	if (root < 0)
 		return -errno;
 	step_to(w, root);
 	return 0;
-}
-
-static pid_t thread_group(pid_t tid)
-{
-	char path[32], line[128];
-	pid_t tgid = tid;
-	FILE *status;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	status = fopen(path, "re");
-	if (!status)
-		return tid;
-	while (fgets(line, sizeof(line), status))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			break;
-	fclose(status);
-	return tgid;
 }
 
 /* self and thread-self are the reader's own: ours would be the enforcer's. */
@@ -137,9 +131,9 @@ static int proc_link_text(const struct walk *w, int link, const char *name, char
 	ssize_t len;
 
 	if (strcmp(name, "self") == 0)
-		return snprintf(ret_text, bytes, "%d", thread_group(w->tid)), 0;
+		return snprintf(ret_text, bytes, "%d", process_group(w->tid)), 0;
 	if (strcmp(name, "thread-self") == 0)
-		return snprintf(ret_text, bytes, "%d/task/%d", thread_group(w->tid), w->tid), 0;
+		return snprintf(ret_text, bytes, "%d/task/%d", process_group(w->tid), w->tid), 0;
 	len = readlinkat(link, "", ret_text, bytes - 1);
 	if (len < 0)
 		return -errno;
@@ -151,6 +145,7 @@ static int proc_link_text(const struct walk *w, int link, const char *name, char
 static int follow_link(struct walk *w, const char *name, int link)
 {
 	char text[4096];
+	const bool magic = on_proc(link);
 	struct stat folder;
 	int fd, r;
 
@@ -158,7 +153,7 @@ static int follow_link(struct walk *w, const char *name, int link)
 		close(link);
 		return -ELOOP;
 	}
-	if (on_proc(link) && fstat(w->at, &folder) == 0 && folder.st_ino != PROC_ROOT_INO) {
+	if (magic && fstat(w->at, &folder) == 0 && folder.st_ino != PROC_ROOT_INO) {
 		/* exe, cwd, root, fd/N: the kernel jumps to the object, whatever its text says. */
 		close(link);
 		fd = openat(w->at, name, O_PATH | O_CLOEXEC);
@@ -168,7 +163,7 @@ static int follow_link(struct walk *w, const char *name, int link)
 		w->jumped = true;
 		return 0;
 	}
-	r = proc_link_text(w, link, on_proc(link) ? name : "", text, sizeof(text));
+	r = proc_link_text(w, link, magic ? name : "", text, sizeof(text));
 	close(link);
 	if (r < 0)
 		return r;
@@ -195,11 +190,14 @@ static size_t next_component(struct walk *w, char *ret_name, bool *ret_last)
 /* One component. Returns 0, 1 when name is the missing last one (kept in w->last), or -errno. */
 static int take_step(struct walk *w, const char *name, bool last, bool trailing_slash)
 {
+	bool up = strcmp(name, "..") == 0;
 	struct stat st;
 	int fd;
 
 	w->jumped = false;
-	if (strcmp(name, ".") == 0 || (strcmp(name, "..") == 0 && is_same(w->at, w->root)))
+	if (up && need_root(w) < 0)
+		return w->root;
+	if (strcmp(name, ".") == 0 || (up && is_same(w->at, w->root)))
 		return 0;
 	fd = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT && last) {
@@ -218,24 +216,52 @@ static int take_step(struct walk *w, const char *name, bool last, bool trailing_
 	return 0;
 }
 
+/* Without a symlink in the way, path is one call instead of three per component. */
+static int open_plainly(const struct walk *w, const char *path, bool follow)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+
+	path += strspn(path, "/");
+	return (int)syscall(SYS_openat2, w->at, *path ? path : ".", &how, sizeof(how));
+}
+
+/* After a symlink: most have none behind them. Returns true when that was the end. */
+static bool try_rest(struct walk *w)
+{
+	int fd;
+
+	if (strspn(w->rest, "/") == strlen(w->rest) || strstr(w->rest, ".."))
+		return false;
+	fd = open_plainly(w, w->rest, w->follow);
+	if (fd < 0)
+		return false;
+	step_to(w, fd);
+	w->jumped = false;
+	return true;
+}
+
 static int walk(struct walk *w)
 {
 	char name[NAME_MAX + 1];
+	int r, hops;
 	bool last;
 	size_t len;
-	int r;
 
 	while ((len = next_component(w, name, &last))) {
 		if (len > NAME_MAX)
 			return -ENAMETOOLONG;
+		hops = w->hops;
 		r = take_step(w, name, last, last && w->rest[0] == '/');
 		if (r)
 			return r;
+		if (w->hops != hops && try_rest(w))
+			return 0;
 	}
 	return 0;
 }
 
-static int finish(const struct walk *w, bool missing, struct resolved *ret)
+/* An object that is there is the caller's from now on. */
+static int finish(struct walk *w, bool missing, struct resolved *ret)
 {
 	size_t len;
 	int r = resolve_name(w->at, ret->path, sizeof(ret->path));
@@ -246,8 +272,8 @@ static int finish(const struct walk *w, bool missing, struct resolved *ret)
 	/* No path, or one that is only a memory of it. */
 	ret->nameless = w->jumped && (ret->path[0] != '/' || (ret->stat.st_nlink == 0 && !S_ISDIR(ret->stat.st_mode)));
 	if (!missing) {
-		ret->fd = fcntl(w->at, F_DUPFD_CLOEXEC, 3);
-		return ret->fd < 0 ? -errno : 0;
+		ret->fd = TAKE_FD(w->at);
+		return 0;
 	}
 	len = strlen(ret->path);
 	if (len + strlen(w->last) + 2 > sizeof(ret->path))
@@ -256,19 +282,45 @@ static int finish(const struct walk *w, bool missing, struct resolved *ret)
 	return 0;
 }
 
-/* Most paths hold no symlink at all: one call then, instead of three per component. */
-static int resolve_plainly(const struct walk *w, const char *path, struct resolved *ret)
+/* A name to be created: its folder in one call, and then the name, which must not be there. */
+static int resolve_new(struct walk *w, const char *path, struct resolved *ret)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (w->follow ? 0 : O_NOFOLLOW),
-				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	int fd;
+	const char *name = path_base(path);
+	size_t len = (size_t)(name - path);
+	_cleanup_close_ int folder_fd = -1;
+	const int start = w->at;
+	char folder[PATH_MAX];
+	struct stat st;
+	int r;
+
+	if (!*name || strlen(name) > NAME_MAX || len >= sizeof(folder))
+		return -EAGAIN;
+	memcpy(folder, path, len);
+	folder[len] = 0;
+	folder_fd = open_plainly(w, folder, true);
+	if (folder_fd < 0 || fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return -EAGAIN;
+	memcpy(w->last, name, strlen(name) + 1);
+	w->at = folder_fd;
+	r = finish(w, true, ret);
+	w->at = start;
+	return r < 0 ? -EAGAIN : 0;
+}
+
+/* Most paths hold no symlink at all. -EAGAIN: this one needs the walk. */
+static int resolve_plainly(struct walk *w, const char *path, struct resolved *ret)
+{
+	int fd, r;
 
 	if (strstr(path, "..") || path[0] == 0)
 		return -EAGAIN; /* ".." at a chroot's root needs the walk */
-	fd = (int)syscall(SYS_openat2, w->at, path + strspn(path, "/"), &how, sizeof(how));
+	fd = open_plainly(w, path, w->follow);
 	if (fd < 0)
-		return -EAGAIN;
-	if (fstat(fd, &ret->stat) < 0 || resolve_name(fd, ret->path, sizeof(ret->path)) < 0) {
+		return errno == ENOENT ? resolve_new(w, path, ret) : -EAGAIN;
+	/* From the top, and without a symlink, it is its own name. */
+	r = w->root_is_top && path[0] == '/' ? path_normalize(NULL, path, ret->path, sizeof(ret->path))
+					     : resolve_name(fd, ret->path, sizeof(ret->path));
+	if (r < 0 || fstat(fd, &ret->stat) < 0) {
 		close(fd);
 		return -EAGAIN;
 	}
@@ -276,30 +328,38 @@ static int resolve_plainly(const struct walk *w, const char *path, struct resolv
 	return 0;
 }
 
-int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
+int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
 {
-	_cleanup_close_ int root = open_of(tid, "root");
-	struct walk w = { .tid = tid, .root = root, .at = -1, .follow = follow, .jumped = path[0] == 0 };
+	struct walk w = { .tid = tid, .root = -1, .follow = follow, .jumped = path[0] == 0, .root_is_top = root_fd >= 0 };
+	const bool borrowed = root_fd >= 0 && path[0] == '/';
 	int r;
 
 	ret->fd = -1;
 	ret->missing = ret->nameless = false;
-	if (root < 0)
-		return root;
-	w.at = open_start(tid, dirfd, path, root);
+	w.at = borrowed ? root_fd : open_start(tid, dirfd, path);
 	if (w.at < 0)
 		return w.at;
 	r = resolve_plainly(&w, path, ret);
-	if (r == -EAGAIN) {
-		if (strlen(path) >= sizeof(w.rest)) {
-			close(w.at);
-			return -ENAMETOOLONG;
-		}
+	if (borrowed)
+		w.at = r == -EAGAIN ? fcntl(root_fd, F_DUPFD_CLOEXEC, 3) : -1;
+	if (r == -EAGAIN && w.at < 0) {
+		r = -errno;
+	} else if (r == -EAGAIN && strlen(path) >= sizeof(w.rest)) {
+		r = -ENAMETOOLONG;
+	} else if (r == -EAGAIN) {
 		memcpy(w.rest, path, strlen(path) + 1);
 		r = walk(&w);
 		if (r >= 0)
 			r = finish(&w, r == 1, ret);
 	}
-	close(w.at);
+	if (w.at >= 0)
+		close(w.at);
+	if (w.root >= 0)
+		close(w.root);
 	return r;
+}
+
+int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
+{
+	return resolve_under(-1, tid, dirfd, path, follow, ret);
 }

@@ -28,6 +28,11 @@ struct resolved {
  * would give (-ENOENT, -ENOTDIR, -EACCES, -EBADF, …). ret_resolved->fd is -1 unless 0 is returned.
  */
 int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret_resolved);
+/*
+ * The same for a caller whose root is known: root_fd (O_PATH, not owned) is the top of its mount namespace, and it cannot take another, as under the
+ * filter of the safe modes. -1: looked up, as resolve() does.
+ */
+int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret_resolved);
 void resolved_close(struct resolved *r);
 
 /* The path an O_PATH descriptor of ours has in its mount namespace. Returns 0 or -errno. */

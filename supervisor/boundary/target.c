@@ -2,31 +2,73 @@
 #include "supervisor/boundary/target.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
+
+#define CACHE_AFTER 64		/* fetches, which nearly every call stays below */
+#define CACHE_PAGES 1024
+
+struct target_cache {
+	uint64_t addresses[CACHE_PAGES];	/* 0: nothing; the first page of an address space is never read */
+	char pages[CACHE_PAGES][TARGET_PAGE];
+};
 
 void target_init(struct target *t, pid_t tid)
 {
+	if (t->cache)
+		munmap(t->cache, sizeof(*t->cache));
 	t->tid = tid;
-	t->page_address = 0;
-	t->page_len = 0;
+	t->page = NULL;
+	t->fetches = 0;
+	t->cache = NULL;
+}
+
+/* Where a page that starts there goes; in the cache, if there is one, it may be there already. */
+static char *place_of(struct target *t, uint64_t start, bool *ret_present)
+{
+	size_t i = start / TARGET_PAGE % CACHE_PAGES;
+
+	*ret_present = false;
+	if (!t->cache && t->fetches >= CACHE_AFTER) {
+		t->cache = mmap(NULL, sizeof(*t->cache), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (t->cache == MAP_FAILED)
+			t->cache = NULL; /* slower, and the limit is the same */
+	}
+	if (!t->cache)
+		return t->first;
+	*ret_present = start && t->cache->addresses[i] == start;
+	t->cache->addresses[i] = start;
+	return t->cache->pages[i];
 }
 
 /* Strings of one exec lie side by side: a page is fetched once, not once per string. */
 static int fetch_page(struct target *t, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(TARGET_PAGE - 1);
-	struct iovec local = { t->page, TARGET_PAGE }, remote = { (void *)(uintptr_t)start, TARGET_PAGE };
+	struct iovec local = { .iov_len = TARGET_PAGE }, remote = { (void *)(uintptr_t)start, TARGET_PAGE };
+	bool present;
+	char *place;
 	ssize_t len;
 
-	if (t->page_len && t->page_address == start)
+	if (t->page && t->page_address == start)
 		return 0;
-	t->page_len = 0;
-	len = process_vm_readv(t->tid, &local, 1, &remote, 1, 0);
-	if (len != TARGET_PAGE)
-		return len < 0 && errno == ESRCH ? -ESRCH : -EFAULT;
+	t->page = NULL;
+	if (t->fetches == TARGET_FETCHES_MAX)
+		return -E2BIG;
+	place = place_of(t, start, &present);
+	if (!present) {
+		t->fetches++;
+		local.iov_base = place;
+		len = process_vm_readv(t->tid, &local, 1, &remote, 1, 0);
+		if (len != TARGET_PAGE) {
+			target_init(t, t->tid); /* the cache has the page's name, and not the page */
+			return len < 0 && errno == ESRCH ? -ESRCH : -EFAULT;
+		}
+	}
 	t->page_address = start;
-	t->page_len = TARGET_PAGE;
+	t->page = place;
 	return 0;
 }
 

@@ -7,8 +7,17 @@
  * process would hang each other in the kernel).
  */
 #include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/known.h"
+
+#include "supervisor/base/io.h"
+
+#include "supervisor/base/path.h"
+#include "supervisor/base/sha256.h"
+#include "supervisor/boundary/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <fcntl.h>
 #include <linux/ptrace.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +29,8 @@
 /* <sys/ptrace.h> and <linux/ptrace.h> cannot both be included. */
 long ptrace(int request, ...);
 
+#define DIGEST_MAX_BYTES (256 * 1024)	/* about a millisecond */
+
 struct flight {
 	struct flight *next;
 	struct exec_call exec;
@@ -27,6 +38,7 @@ struct flight {
 	pid_t tid, group;
 	bool waiting;			/* not judged yet: another exec of its thread group is in flight */
 	struct decision decision;
+	char sha256[65];		/* of a program that agents can write; "" otherwise */
 };
 
 struct exec_flights {
@@ -74,33 +86,10 @@ static void flight_remove(struct enforcer *e, struct flight *f)
 	}
 }
 
-static pid_t thread_group(pid_t tid)
-{
-	char path[48];
-	struct stat st;
-
-	/* /proc/TGID/task/TID exists only under the right group; for a leader, which most are, one look is enough. */
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", tid, tid);
-	if (stat(path, &st) == 0) {
-		char line[128];
-		pid_t group = tid;
-		FILE *status;
-
-		snprintf(path, sizeof(path), "/proc/%d/status", tid);
-		status = fopen(path, "re");
-		while (status && fgets(line, sizeof(line), status))
-			if (sscanf(line, "Tgid: %d", &group) == 1)
-				break;
-		if (status)
-			fclose(status);
-		return group;
-	}
-	return tid;
-}
-
 /* Members for the record: what was asked and what it resolved to. */
-static void describe(const struct exec_call *x, struct buf *ret_what)
+static void describe(const struct flight *f, struct buf *ret_what)
 {
+	const struct exec_call *x = &f->exec;
 	struct json_out j = { .buf = ret_what };
 
 	json_object_begin(&j, "exec");
@@ -112,6 +101,8 @@ static void describe(const struct exec_call *x, struct buf *ret_what)
 	if (x->argv_pointers)
 		record_put_argv(&j, x->argv_pointers);
 	json_uint(&j, "argc", x->argv.nr);
+	if (f->sha256[0])
+		json_text(&j, "sha256", f->sha256);
 	json_object_end(&j);
 }
 
@@ -119,7 +110,7 @@ static void deny(struct enforcer *e, struct flight *f, int error_number)
 {
 	_cleanup_buf_ struct buf what = { 0 };
 
-	describe(&f->exec, &what);
+	describe(f, &what);
 	notify_deny(e, &f->call, &f->decision, error_number, &what);
 	flight_give(e, f);
 }
@@ -131,7 +122,7 @@ static void record_allowed(struct enforcer *e, const struct flight *f, const str
 
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
 		return;
-	describe(&f->exec, &what);
+	describe(f, &what);
 	record_call(e, &f->call, &outcome);
 }
 
@@ -143,10 +134,77 @@ static void pass(struct enforcer *e, struct flight *f, const struct decision *sh
 	flight_give(e, f);
 }
 
+struct caller {
+	char path[RESOLVE_PATH_MAX];
+	struct buf environment;
+	const char **entries;		/* views, NULL-terminated */
+};
+
+static const char **split_environment(struct buf *text)
+{
+	const char **entries, *at;
+	size_t nr = 0;
+
+	buf_char(text, 0);
+	if (text->failed)
+		return NULL;
+	for (at = text->data; at < text->data + text->len; at += strlen(at) + 1)
+		nr++;
+	entries = calloc(nr + 1, sizeof(*entries));
+	for (at = text->data, nr = 0; entries && at < text->data + text->len; at += strlen(at) + 1)
+		entries[nr++] = at;
+	return entries;
+}
+
+/*
+ * Which program execs, and what it began with: the caller is held in its call, and an exec of another thread of its would end it, so this does
+ * not change under us. A file that has no name any more is nobody's.
+ */
+static void find_caller(pid_t tid, struct caller *ret)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t tail = sizeof(deleted) - 1;
+	char link[32];
+	ssize_t len;
+
+	*ret = (struct caller){ 0 };
+	snprintf(link, sizeof(link), "/proc/%d/exe", tid);
+	len = readlink(link, ret->path, sizeof(ret->path) - 1);
+	ret->path[len > 0 ? len : 0] = 0;
+	if (len > (ssize_t)tail && strcmp(ret->path + len - tail, deleted) == 0)
+		ret->path[0] = 0;
+	snprintf(link, sizeof(link), "/proc/%d/environ", tid);
+	if (io_read_file(AT_FDCWD, link, 1u << 20, &ret->environment) == 0)
+		ret->entries = split_environment(&ret->environment);
+}
+
+/* Until its first exec the command is still the program its keeper is. */
+static bool is_first(const struct flight *f)
+{
+	const struct launch *l = f->call.launch;
+	struct stat mine, keepers;
+	char own[32], keeper[32];
+
+	snprintf(own, sizeof(own), "/proc/%d/exe", f->tid);
+	snprintf(keeper, sizeof(keeper), "/proc/%d/exe", l->keeper_pid);
+	return f->tid == l->command && stat(own, &mine) == 0 && stat(keeper, &keepers) == 0 && mine.st_dev == keepers.st_dev &&
+	       mine.st_ino == keepers.st_ino;
+}
+
+/* Who execs only ever helps, and most execs need no help: only those that do are worth the look. */
+static bool needs_caller(const struct flight *f, const struct decision *shadow)
+{
+	const struct transport *transport = f->call.launch->subject.transport;
+
+	return f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
+	       (f->decision.unreviewed && transport && !transport->wrap);
+}
+
 static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
 {
 	const struct exec_call *x = &f->exec;
 	char link[32], cwd[RESOLVE_PATH_MAX];
+	struct caller caller;
 	ssize_t len;
 	struct action action = {
 		.kind = ACTION_EXEC,
@@ -161,6 +219,15 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 	cwd[len > 0 ? len : 0] = 0;
 	action.cwd = len > 0 ? cwd : NULL;
 	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	if (!needs_caller(f, ret_shadow))
+		return;
+	find_caller(f->tid, &caller);
+	action.caller = caller.path[0] ? caller.path : NULL;
+	action.caller_environment = caller.entries;
+	action.first = is_first(f);
+	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	free(caller.entries);
+	buf_free(&caller.environment);
 }
 
 static void fly(struct enforcer *e, struct flight *f)
@@ -187,6 +254,7 @@ static void begin(struct enforcer *e, struct flight *f)
 	int r;
 
 	target_init(&e->target, f->tid);
+	f->exec.root_fd = f->call.launch->root;
 	r = exec_read(f->call.request, &e->target, &f->exec);
 	if (!listener_waits(listener, id)) {
 		/* Its pid may have been another's while we read. The answer goes nowhere. */
@@ -214,10 +282,10 @@ static bool group_is_busy(const struct enforcer *e, struct flight *f)
 {
 	if (!e->flights->flying)
 		return false;
-	f->group = thread_group(f->tid);
+	f->group = process_group(f->tid);
 	for (struct flight *other = e->flights->flying; other; other = other->next) {
 		if (!other->group)
-			other->group = thread_group(other->tid);
+			other->group = process_group(other->tid);
 		if (other->group == f->group)
 			return true;
 	}
@@ -235,6 +303,7 @@ void exec_handle(struct enforcer *e, const struct call *call)
 	f->call = *call;
 	f->tid = (pid_t)call->request->pid;
 	f->group = 0;
+	f->sha256[0] = 0;
 	f->waiting = group_is_busy(e, f);
 	if (f->waiting)
 		flight_add(e, f);
@@ -267,22 +336,48 @@ static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, con
 	kill(pid, SIGKILL);
 	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 } };
 	snprintf(f->decision.reason, sizeof(f->decision.reason), "%s", why);
-	describe(&f->exec, &what);
+	describe(f, &what);
 	e->denials++;
 	f->call.launch->denials++;
 	record_call(e, &f->call, &outcome);
 	launch_notice(e, f->call.launch, &f->decision);
 }
 
+/*
+ * What an image's program is, its path says; what an agent wrote, only its bytes say. It stands loaded and the kernel refuses writes to it, so that
+ * this is what runs. Larger ones would hold everybody else up: they are named by inode alone.
+ */
+static void digest_written(struct flight *f)
+{
+	char link[32];
+	int fd;
+
+	for (const char *const *root = f->call.launch->subject.write_roots; *root; root++) {
+		if (f->exec.file.stat.st_size > DIGEST_MAX_BYTES || !path_is_under(f->exec.file.path, *root))
+			continue;
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", f->exec.file.fd);
+		fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (fd < 0)
+			return;
+		if (sha256_fd(fd, DIGEST_MAX_BYTES, f->sha256) < 0)
+			f->sha256[0] = 0;
+		close(fd);
+		return;
+	}
+}
+
 static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 {
 	char why[160];
 
+	known_forget(f->tid);
+	known_forget(pid);
 	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0) {
 		kill_unverified(e, f, pid, why);
 		(void)ptrace(PTRACE_CONT, pid, 0, 0);
 		return land(e, f);
 	}
+	digest_written(f);
 	record_allowed(e, f, NULL, "verified");
 	(void)ptrace(PTRACE_DETACH, pid, 0, 0);
 	land(e, f);

@@ -18,6 +18,7 @@ struct open_call {
 	int dirfd;
 	uint64_t path_address;
 	uint64_t flags;
+	bool in_root;		/* an absolute path starts at dirfd */
 };
 
 #define WRITE_FLAGS (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
@@ -50,6 +51,7 @@ static int decode(struct target *t, const struct seccomp_data *data, struct open
 		if (target_read(t, data->args[2], &how, sizeof(how)) < 0)
 			return -EFAULT;
 		ret->flags = how.flags;
+		ret->in_root = how.resolve & RESOLVE_IN_ROOT;
 		return 0;
 	default:
 		return -ENOSYS;
@@ -71,11 +73,6 @@ static void describe(const char *asked, const struct resolved *object, uint64_t 
 	json_uint(&j, "flags", flags);
 	json_bool(&j, "writes", true);
 	json_object_end(&j);
-}
-
-static void answer_errno(struct enforcer *e, const struct call *call, int error_number)
-{
-	notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = error_number });
 }
 
 static void deny_hops(struct enforcer *e, const struct call *call)
@@ -125,13 +122,15 @@ void file_handle(struct enforcer *e, const struct call *call)
 	if (r == 0 && path.len <= 1)
 		r = -ENOENT;
 	if (r == 0)
-		r = resolve((pid_t)call->request->pid, open_call.dirfd, path.data, follows(open_call.flags), &object);
+		r = resolve_under(call->launch->root, (pid_t)call->request->pid, open_call.dirfd, path.data + (open_call.in_root ? strspn(path.data, "/") : 0),
+			    follows(open_call.flags), &object);
 	if (!listener_waits(&call->launch->listener, call->request->id))
 		r = r == 0 ? (resolved_close(&object), -EINTR) : -EINTR;
 	if (r == -ELOOP)
 		return deny_hops(e, call);
-	if (r < 0) /* what the kernel would say of such a path */
-		return answer_errno(e, call, -r);
+	/* No such path, for us: the kernel says what it is to the caller. We see more than it may, and our answer would tell it. */
+	if (r < 0)
+		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	if (object.nameless) /* its own pipe, socket or memfd through /proc/self/fd: it has it open already */
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	else

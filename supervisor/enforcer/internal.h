@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the enforcer share. One thread runs all of it, but for connect workers (sockets.c), which touch only their own job.
+ * What the files of the enforcer share. One thread runs all of it.
  *
  * The loop owns everything; a source that ends during a round is freed after the round, because later events of the round may name it.
  */
@@ -53,6 +53,8 @@ struct zygote {
 
 /* The zygote of this class, started when there is none. NULL with ret_error. */
 struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool off, struct err *ret_error);
+/* It did not take a launch: say when it can. */
+void zygote_wants_room(struct enforcer *e, struct zygote *z);
 uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
 void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
@@ -74,6 +76,7 @@ struct launch {
 	struct inflight_table *table;
 	pid_t keeper_pid, command;
 	uint64_t zygote;		/* id of the one it came from */
+	int root;			/* the agents' root folder (O_PATH), in safe modes; -1: each caller's is looked up */
 	int client;			/* our copy of the client's connection until the keeper said hello; -1 after */
 	/* From the spec: */
 	char *blob;
@@ -93,18 +96,32 @@ struct launch_order {			/* everything a spec is made of */
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
 	bool terminal;			/* one of the client's descriptors is one */
-	int client, stdio[3];		/* taken */
+	int client;			/* taken on success */
+	int stdio[3];			/* borrowed: the zygote gets its own */
 };
 
-/* Returns 0, or -errno with ret_error; then client is still the caller's, stdio closed. */
+/* Returns 0; -EAGAIN when the zygote is full: requests_state_changed() is called when it has room; or -errno with ret_error. */
 int launch_start(struct enforcer *e, struct launch_order *order, struct err *ret_error);
 void launch_adopt(struct enforcer *e, uint64_t id, int channel);
 /* The enforcer refused something in this launch: its keeper holds the JSON for the client. */
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
+
+/* ---- spec.c ---- */
+
+/* Returns 0 with the blob, or -errno. */
+int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order *order, struct buf *ret_blob);
+/* Returns a memfd that holds it, or -errno. */
+int spec_to_memfd(const struct buf *blob);
+/* The launch's facts, from the blob its keeper holds. Returns 0 or -errno. */
+int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes);
+
+/* ---- lineage.c ---- */
+
+/* Whether the process belongs to a launch, or is a zygote or keeper. */
 bool launch_descends(const struct enforcer *e, pid_t pid);
-/* 0 when there is no such process. */
-pid_t launch_parent_of(pid_t pid);
+/* Kills what carries one of our filters and has no living keeper above it. */
+void lineage_kill_orphans(void);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -132,6 +149,8 @@ void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
 /* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
 void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/* The same without the answer, which is still to be given. */
+void notify_denied(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
 /* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
@@ -149,6 +168,8 @@ void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
+/* A call an earlier enforcer left acting: undoes what it may have left behind. */
+void socket_recover(const struct call *call);
 void socket_forget(struct enforcer *e, const struct launch *l);
 
 /* ---- protected.c: opens of masked names ---- */
@@ -202,6 +223,8 @@ void status_service(struct enforcer *e, const char *json);
 const char **plan_roots(const struct policy *policy, const char *home);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
 const char **plan_protected(const struct policy *policy);
+/* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
+int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_gateway);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
@@ -209,7 +232,7 @@ const struct layer *plan_missing_layer(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source init_source, signals, launch_socket, control_socket, connect_done, guard;
+	struct source init_source, signals, launch_socket, control_socket, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];
 	struct policy *policy;
@@ -223,9 +246,10 @@ struct enforcer {
 	unsigned seccomp_flags;
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
+	int container_mounts;		/* what they are copied from; -1: our own */
 	struct user_identity launch_user;
-	char *image_environment;	/* PID 1's environ, NUL-separated */
-	const char **image;		/* views, NULL-terminated */
+	const char *const *image;	/* PID 1's environ, which is ours */
+	struct scope gateway;		/* HOST_GATEWAY, resolved at start */
 	char *added_text;
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;
@@ -240,7 +264,8 @@ struct enforcer {
 	struct target target;
 	struct status *status;		/* status.c's own */
 	struct exec_flights *flights;	/* exec.c's own */
-	struct connects *connects;	/* sockets.c's own */
+	struct connects *connects;	/* waits.c's own */
+	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
 	void **graveyard;

@@ -1,145 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches: the spec a keeper applies, what keepers report, and the end of each.
+ * Launches: their list, what keepers report, and the end of each.
  *
  * A launch's facts are read back from the spec its keeper holds, by a first enforcer and a later one alike, so nothing is lost with this process.
  */
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
-#include "supervisor/base/sys.h"
-#include "supervisor/boundary/landlock.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-
-#define LANDLOCK_RULES_MAX 256
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-/* ---- the spec ---- */
-
-static uint32_t put(struct buf *b, const void *data, size_t len)
-{
-	static const char zeros[8];
-	uint32_t offset;
-
-	buf_append(b, zeros, (8 - b->len % 8) % 8);
-	offset = (uint32_t)b->len;
-	buf_append(b, data, len);
-	return offset;
-}
-
-static uint32_t put_text(struct buf *b, const char *text)
-{
-	return put(b, text, strlen(text) + 1);
-}
-
-static uint32_t put_strings(struct buf *b, const char *const *strings, uint32_t *ret_nr)
-{
-	uint32_t offset = put(b, "", 0);
-
-	*ret_nr = 0;
-	for (; strings[*ret_nr]; (*ret_nr)++)
-		buf_append(b, strings[*ret_nr], strlen(strings[*ret_nr]) + 1);
-	return offset;
-}
-
-static int put_landlock(const struct enforcer *e, const struct judge_subject *subject, struct buf *b, struct spec *s)
-{
-	struct landlock_rule rules[LANDLOCK_RULES_MAX];
-	struct spec_landlock packed[LANDLOCK_RULES_MAX] = { 0 };
-	int nr = landlock_plan(e->policy, subject, e->landlock_abi, rules, LANDLOCK_RULES_MAX);
-
-	if (nr < 0)
-		return nr;
-	for (int i = 0; i < nr; i++)
-		packed[i] = (struct spec_landlock){ .access = rules[i].access, .path_offset = put_text(b, rules[i].path) };
-	s->nr_landlock = (uint32_t)nr;
-	s->landlock_offset = put(b, packed, (size_t)nr * sizeof(packed[0]));
-	s->landlock_handled = landlock_handled(e->landlock_abi);
-	s->landlock_handled_net = landlock_handled_net(e->landlock_abi);
-	s->landlock_bytes = (uint32_t)sys_landlock_ruleset_bytes(e->landlock_abi);
-	return 0;
-}
-
-static const char *search_path(char *const *environment)
-{
-	for (; *environment; environment++)
-		if (strncmp(*environment, "PATH=", 5) == 0)
-			return *environment + 5;
-	return DEFAULT_PATH;
-}
-
-static int put_boundary(const struct enforcer *e, const struct launch_order *o, const char *const *roots, struct buf *b, struct spec *s)
-{
-	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots };
-	const bool off = o->mode == MODE_OFF;
-
-	if (!off || e->listener_works_off) {
-		s->nr_filter = e->filters[off].len;
-		s->filter_offset = put(b, e->filters[off].code, e->filters[off].len * sizeof(struct sock_filter));
-		s->seccomp_flags = e->seccomp_flags;
-	}
-	if (off)
-		return 0;
-	s->flags |= SPEC_NO_NEW_PRIVS | SPEC_DROP_CAPABILITIES | SPEC_STDIN_ETX_ONLY;
-	return put_landlock(e, &subject, b, s);
-}
-
-static int build_spec(const struct enforcer *e, uint64_t id, const struct launch_order *o, struct buf *b)
-{
-	_cleanup_free_ const char **roots = plan_roots(e->policy, o->user->home);
-	struct spec s = {
-		.magic = PROTO_MAGIC, .version = PROTO_VERSION, .launch_id = id, .uid = o->user->uid, .gid = o->user->gid,
-		.nr_groups = o->user->nr_groups, .umask = 022, .timeout_ms = o->timeout_ms, .rows = o->rows, .columns = o->columns,
-		.mode = o->mode, .asked_us = now_us(),
-	};
-	int r;
-
-	if (!roots)
-		return -ENOMEM;
-	if (o->mode == MODE_READONLY) /* nothing is written, not even a temporary file */
-		roots[0] = NULL;
-	buf_append(b, &s, sizeof(s));
-	if (o->terminal || o->flags & REQUEST_TTY)
-		s.flags |= SPEC_TTY;
-	r = put_boundary(e, o, roots, b, &s);
-	if (r < 0)
-		return r;
-	s.groups_offset = put(b, o->user->groups, o->user->nr_groups * sizeof(gid_t));
-	s.cwd_offset = put_text(b, o->cwd);
-	s.search_offset = put_text(b, search_path(o->environment));
-	s.argv_offset = put_strings(b, (const char *const *)o->argv, &s.argc);
-	s.env_offset = put_strings(b, (const char *const *)o->environment, &s.envc);
-	s.agent_offset = put_text(b, o->agent);
-	s.user_offset = put_text(b, o->user->name);
-	s.home_offset = put_text(b, o->user->home);
-	s.roots_offset = put_strings(b, roots, &s.nr_roots);
-	if (b->failed)
-		return -ENOMEM;
-	memcpy(b->data, &s, sizeof(s));
-	return 0;
-}
-
-static int spec_to_memfd(const struct buf *b)
-{
-	int fd = memfd_create("cordon-spec", MFD_CLOEXEC), r;
-
-	if (fd < 0)
-		return -errno;
-	r = io_write_all(fd, b->data, b->len);
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	return fd;
-}
 
 /* ---- the list ---- */
 
@@ -155,7 +31,7 @@ static struct launch *launch_add(struct enforcer *e, uint64_t id)
 	if (!l)
 		return NULL;
 	l->id = id;
-	l->client = l->keeper.fd = l->calls.fd = l->listener.fd = -1;
+	l->client = l->keeper.fd = l->calls.fd = l->listener.fd = l->root = -1;
 	l->next = e->launches;
 	e->launches = l;
 	e->nr_launches++;
@@ -179,6 +55,8 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 	source_close(e, &l->calls);
 	if (l->client >= 0)
 		close(l->client);
+	if (l->root >= 0)
+		close(l->root);
 	if (l->table)
 		munmap(l->table, sizeof(*l->table));
 	free(l->environment);
@@ -205,12 +83,6 @@ static int order_zygote(const struct zygote *z, uint64_t id, const struct buf *s
 	return io_send(z->source.fd, &message, sizeof(message), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
 }
 
-static void close_stdio(struct launch_order *o)
-{
-	for (int i = 0; i < 3; i++)
-		close(o->stdio[i]);
-}
-
 static int order_launch(struct enforcer *e, struct launch_order *o, uint64_t id, int *ret_channel, struct err *ret_error)
 {
 	_cleanup_buf_ struct buf spec = { 0 };
@@ -219,13 +91,15 @@ static int order_launch(struct enforcer *e, struct launch_order *o, uint64_t id,
 
 	if (!z)
 		return -EIO;
-	r = build_spec(e, id, o, &spec);
+	r = spec_write(e, id, o, &spec);
 	if (r < 0)
 		return err_set(ret_error, r, "cannot describe the launch: %s", strerror(-r));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(ret_error, -errno, "no socket pair: %s", strerror(errno));
 	r = order_zygote(z, id, &spec, o, pair[1]);
 	close(pair[1]);
+	if (r == -EAGAIN)
+		zygote_wants_room(e, z);
 	if (r < 0) {
 		close(pair[0]);
 		return err_set(ret_error, r, "the zygote does not take the launch: %s", strerror(-r));
@@ -240,7 +114,6 @@ int launch_start(struct enforcer *e, struct launch_order *o, struct err *ret_err
 	struct launch *l;
 	int channel, r = order_launch(e, o, id, &channel, ret_error);
 
-	close_stdio(o);
 	if (r < 0)
 		return r;
 	l = launch_add(e, id);
@@ -275,46 +148,6 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel)
 
 /* ---- what keepers say ---- */
 
-static const char **view_strings(const char *at, uint32_t nr)
-{
-	const char **views = calloc((size_t)nr + 1, sizeof(*views));
-
-	for (uint32_t i = 0; views && i < nr; i++) {
-		views[i] = at;
-		at += strlen(at) + 1;
-	}
-	return views;
-}
-
-static int take_spec(struct enforcer *e, struct launch *l, int fd, int64_t bytes)
-{
-	const struct spec *s;
-
-	if (bytes < (int64_t)sizeof(*s) || bytes > PROTO_BLOB_MAX)
-		return -EINVAL;
-	l->blob = malloc((size_t)bytes + 1);
-	if (!l->blob || pread(fd, l->blob, (size_t)bytes, 0) != bytes)
-		return -EIO;
-	l->blob[bytes] = 0;
-	l->spec = s = (const struct spec *)(void *)l->blob;
-	l->environment = view_strings(l->blob + s->env_offset, s->envc);
-	l->argv = view_strings(l->blob + s->argv_offset, s->argc);
-	l->roots = view_strings(l->blob + s->roots_offset, s->nr_roots);
-	if (!l->environment || !l->argv || !l->roots)
-		return -ENOMEM;
-	l->agent = l->blob + s->agent_offset;
-	l->user = l->blob + s->user_offset;
-	l->zygote = zygote_id(l->agent, s->uid, s->mode == MODE_OFF);
-	l->subject = (struct judge_subject){
-		.mode = (enum mode)s->mode,
-		.unreviewed_allow = e->unreviewed_allow,
-		.home = l->blob + s->home_offset,
-		.write_roots = l->roots,
-		.launch_environment = l->environment,
-	};
-	return 0;
-}
-
 static int take_table(struct launch *l, int fd)
 {
 	l->table = mmap(NULL, sizeof(*l->table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -325,16 +158,31 @@ static int take_table(struct launch *l, int fd)
 	return l->table->magic == PROTO_MAGIC ? 0 : -EINVAL;
 }
 
+/* The filter of the safe modes refuses chroot, pivot_root, setns and new namespaces: the keeper's root is that of every process it has. */
+static void take_root(struct launch *l)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", l->keeper_pid);
+	if (l->subject.mode != MODE_OFF && l->root < 0)
+		l->root = open(path, O_PATH | O_CLOEXEC);
+}
+
 static void take_hello(struct enforcer *e, struct launch *l, const struct keeper_message *m, int *fds, unsigned nr_fds)
 {
 	struct keeper_message go = { .type = KEEPER_GO, .launch_id = l->id };
 	bool adopted = l->client < 0;
-	int r = nr_fds >= 2 && !l->spec ? take_spec(e, l, fds[0], m->number) : -EINVAL;
+	int r;
 
+	if (l->calls.fd >= 0) /* one that an earlier enforcer did not live to read, then the answer to PRESENT */
+		return;
+	r = nr_fds >= 2 && !l->spec ? spec_read(e, l, fds[0], m->number) : -EINVAL;
 	if (r == 0)
 		r = take_table(l, fds[1]);
 	l->keeper_pid = m->keeper_pid;
 	l->command = m->pid;
+	if (r == 0)
+		take_root(l);
 	if (r == 0 && nr_fds == 3) {
 		r = listener_open(TAKE_FD(fds[2]), &l->listener);
 		if (r == 0)
@@ -348,11 +196,11 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 	l->state = m->flags ? LAUNCH_ENDED : LAUNCH_RUNNING;
 	if (l->client >= 0)
 		close(TAKE_FD(l->client));
-	if (adopted) {
+	if (adopted)
 		notify_recover(e, l);
-		return;
-	}
-	record_begin(e, l);
+	else
+		record_begin(e, l);
+	/* Also to one that was adopted: its enforcer may have died before it said so, and a command that runs does not hear it. */
 	(void)io_send(l->keeper.fd, &go, sizeof(go), NULL, 0, MSG_DONTWAIT);
 }
 
@@ -412,87 +260,6 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 
 /* ---- ends ---- */
 
-static pid_t parent_of(pid_t pid, int *ret_filters)
-{
-	char path[32], line[128];
-	pid_t parent = 0;
-	FILE *status;
-
-	if (ret_filters)
-		*ret_filters = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	status = fopen(path, "re");
-	if (!status)
-		return 0;
-	while (fgets(line, sizeof(line), status)) {
-		if (sscanf(line, "PPid: %d", &parent) == 1)
-			continue;
-		if (ret_filters)
-			(void)sscanf(line, "Seccomp_filters: %d", ret_filters);
-	}
-	fclose(status);
-	return parent;
-}
-
-pid_t launch_parent_of(pid_t pid)
-{
-	return parent_of(pid, NULL);
-}
-
-static bool has_keeper(const struct enforcer *e, pid_t pid)
-{
-	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
-		for (const struct launch *l = e->launches; l; l = l->next)
-			if (l->keeper_pid == pid)
-				return true;
-		pid = parent_of(pid, NULL);
-	}
-	return false;
-}
-
-bool launch_descends(const struct enforcer *e, pid_t pid)
-{
-	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
-		for (const struct zygote *z = e->zygotes; z; z = z->next)
-			if (z->pid == pid)
-				return true;
-		for (const struct launch *l = e->launches; l; l = l->next)
-			if (l->keeper_pid == pid)
-				return true;
-		pid = parent_of(pid, NULL);
-	}
-	return false;
-}
-
-/*
- * A keeper died, so nobody is parent to its tree any more. What carries one of our filters and has no living keeper above it is killed; a
- * sweep that finds nobody ends it.
- */
-static void kill_orphans(const struct enforcer *e)
-{
-	int own_filters, filters;
-	struct dirent *entry;
-	bool found = true;
-
-	parent_of(getpid(), &own_filters);
-	for (int round = 0; found && round < 200; round++) {
-		DIR *proc = opendir("/proc");
-
-		found = false;
-		while (proc && (entry = readdir(proc))) {
-			pid_t pid = atoi(entry->d_name);
-
-			if (pid <= 1)
-				continue;
-			parent_of(pid, &filters);
-			if (filters > own_filters && !has_keeper(e, pid) && kill(pid, SIGKILL) == 0)
-				found = true;
-		}
-		if (proc)
-			closedir(proc);
-	}
-}
-
 static void keeper_gone(struct enforcer *e, struct launch *l)
 {
 	static const char text[] = "the keeper of this launch died; its processes are killed";
@@ -509,7 +276,7 @@ static void keeper_gone(struct enforcer *e, struct launch *l)
 		(void)io_send(l->client, &message, sizeof(event) + event.text_bytes, NULL, 0, MSG_DONTWAIT);
 	record_text(e, "cmd_end", AUDIT_HIGH, "error", text);
 	launch_remove(e, l);
-	kill_orphans(e);
+	lineage_kill_orphans();
 }
 
 static void take_exited(struct enforcer *e, struct launch *l, int status)

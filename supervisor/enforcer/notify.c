@@ -74,7 +74,7 @@ void notify_judge(struct enforcer *e, const struct launch *l, const struct actio
 	judge(e->policy, &guarded, action, ret_shadow);
 }
 
-void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what)
+void notify_denied(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what)
 {
 	struct outcome outcome = {
 		.decision = decision, .verb = "deny", .error_number = error_number, .certainty = "checked", .what = what,
@@ -85,6 +85,11 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 	record_call(e, call, &outcome);
 	/* The keeper must have it before the answer lets the command go on, and perhaps end. */
 	launch_notice(e, call->launch, decision);
+}
+
+void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what)
+{
+	notify_denied(e, call, decision, error_number, what);
 	notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = error_number });
 }
 
@@ -142,6 +147,8 @@ static void handle(struct enforcer *e, const struct call *call)
 	case CALL_PROCESS:
 		return process_handle(e, call);
 	case CALL_CONNECT:
+	case CALL_BIND:
+	case CALL_SEND:
 		call->launch->sockets++;
 		return socket_handle(e, call);
 	case CALL_NOTED:
@@ -212,6 +219,8 @@ static void recover_slot(struct enforcer *e, struct launch *l, struct table_slot
 			record_call(e, &call, &(struct outcome){ .decision = &killed, .verb = "kill", .certainty = "verified" });
 		return notify_release(e, &call);
 	}
+	if (stage == SLOT_ACTING)
+		socket_recover(&call);
 	if (stage == SLOT_ACTING)
 		return notify_deny(e, &call, &decision, EIO, NULL);
 	if (stage == SLOT_ACTED && slot->error_number)

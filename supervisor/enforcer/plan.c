@@ -3,9 +3,12 @@
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/io.h"
 #include "supervisor/boundary/mounts.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +107,7 @@ const char **plan_roots(const struct policy *policy, const char *home)
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 {
 	_cleanup_free_ const char **roots = NULL, **masks = NULL, **homes = NULL;
-	struct mounts_plan plan = { .off = off };
+	struct mounts_plan plan = { .off = off, .container_fd = e->container_mounts };
 	int r;
 
 	if (e->mounts[off] >= 0)
@@ -141,4 +144,51 @@ const struct layer *plan_missing_layer(const struct enforcer *e)
 			return layer;
 	}
 	return NULL;
+}
+
+/* ---- the host's gateway ---- */
+
+static bool is_address(const char *text)
+{
+	struct in6_addr address;
+
+	return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1;
+}
+
+/* One line of hosts(5): adds its address when it carries the name. */
+static void add_host(struct buf *addresses, char *line, const char *name)
+{
+	char *rest, *address, *word;
+
+	line[strcspn(line, "#")] = 0;
+	address = strtok_r(line, " \t\r", &rest);
+	if (!address || !is_address(address))
+		return;
+	while ((word = strtok_r(NULL, " \t\r", &rest)))
+		if (strcasecmp(word, name) == 0) {
+			buf_text(addresses, address);
+			buf_char(addresses, ',');
+			return;
+		}
+}
+
+int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_gateway)
+{
+	static const char variable[] = "HOST_GATEWAY=";
+	_cleanup_buf_ struct buf addresses = { 0 }, text = { 0 };
+	char *line, *rest;
+
+	while (*image && strncmp(*image, variable, sizeof(variable) - 1) != 0)
+		image++;
+	if (!*image)
+		return 0;
+	if (is_address(*image + sizeof(variable) - 1))
+		return scope_parse(*image + sizeof(variable) - 1, ret_gateway, NULL);
+	if (io_read_file(AT_FDCWD, hosts, 1u << 20, &text) < 0)
+		return 0;
+	buf_char(&text, 0);
+	for (line = text.failed ? NULL : strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		add_host(&addresses, line, *image + sizeof(variable) - 1);
+	buf_char(&addresses, 0);
+	return addresses.failed ? -ENOMEM : scope_parse(addresses.data, ret_gateway, NULL);
 }

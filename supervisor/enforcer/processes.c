@@ -9,6 +9,7 @@
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/boundary/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 enum target_kind { TARGET_KILL, TARGET_PROCESS, TARGET_PIDFD, TARGET_PRIORITY, TARGET_IO_PRIORITY };
@@ -49,13 +49,7 @@ enum reach { REACH_OWN, REACH_NOBODY, REACH_FOREIGN, REACH_CORDON, REACH_ALL };
 /* Nearly every signal a program sends goes to a thread of its own. */
 static bool is_own_thread(pid_t caller, pid_t target)
 {
-	char path[48];
-	struct stat st;
-
-	if (caller == target)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", target, caller);
-	return stat(path, &st) == 0;
+	return caller == target || process_has_thread(target, caller);
 }
 
 static enum reach reach_of_process(const struct enforcer *e, const struct launch *l, pid_t pid)
@@ -71,8 +65,9 @@ static enum reach reach_of_process(const struct enforcer *e, const struct launch
 		for (const struct zygote *z = e->zygotes; z; z = z->next)
 			if (z->pid == at)
 				return REACH_CORDON;
-		at = launch_parent_of(at);
-		if (at == 0 && hops == 0)
+		at = process_parent(at);
+		/* Not 0: that is the parent of what came in by docker exec, which limits and priorities of its uid could reach. */
+		if (at < 0 && hops == 0)
 			return REACH_NOBODY;
 	}
 	return REACH_FOREIGN;

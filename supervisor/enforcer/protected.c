@@ -4,6 +4,7 @@
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/boundary/guard.h"
+#include "supervisor/boundary/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static struct launch *launch_of(const struct enforcer *e, pid_t pid)
 		for (struct launch *l = e->launches; l; l = l->next)
 			if (l->keeper_pid == pid)
 				return l;
-		pid = launch_parent_of(pid);
+		pid = process_parent(pid);
 	}
 	return NULL;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the enforcer writes into the audit log, and the JSON object an agent sees when it is refused. */
 #include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/known.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/boundary/process.h"
 #include "supervisor/boundary/resolve.h"
 
 #include <errno.h>
@@ -78,29 +80,6 @@ static void put_decision(struct json_out *j, const struct decision *d)
 
 /* ---- the process ---- */
 
-struct process_facts {
-	pid_t parent;
-	unsigned long long start;
-};
-
-static int read_facts(pid_t pid, struct process_facts *ret)
-{
-	_cleanup_buf_ struct buf text = { 0 };
-	char path[32];
-	const char *after;
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	r = io_read_file(AT_FDCWD, path, 4096, &text);
-	if (r < 0)
-		return r;
-	after = strrchr(text.data, ')');
-	if (!after || sscanf(after, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ret->parent,
-			     &ret->start) != 2)
-		return -EBADMSG;
-	return 0;
-}
-
 static void put_link(struct json_out *j, const char *key, pid_t pid, const char *name)
 {
 	char path[64], target[RESOLVE_PATH_MAX];
@@ -149,9 +128,9 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 	struct process_facts facts;
 
 	json_array_begin(j, "ancestors");
-	for (int i = 0; i < ANCESTORS_SHOWN && read_facts(pid, &facts) == 0; i++) {
+	for (int i = 0; i < ANCESTORS_SHOWN && process_read(pid, &facts) == 0; i++) {
 		pid = facts.parent;
-		if (pid <= 1 || pid == keeper || read_facts(pid, &facts) < 0)
+		if (pid <= 1 || pid == keeper || process_read(pid, &facts) < 0)
 			break;
 		json_object_begin(j, NULL);
 		json_int(j, "pid", pid);
@@ -162,6 +141,20 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 	json_array_end(j);
 }
 
+static void put_known(struct json_out *j, const struct launch *l, const struct known *known)
+{
+	json_object_begin(j, "proc");
+	json_int(j, "pid", known->tid);
+	json_int(j, "ppid", known->facts.parent);
+	json_uint(j, "start", known->facts.start);
+	json_uint(j, "uid", l->spec->uid);
+	json_object_begin(j, "exe");
+	json_bytes(j, "path", (struct bytes){ known->program, known->program_len });
+	json_uint(j, "ino", known->program_ino);
+	json_object_end(j);
+	json_object_end(j);
+}
+
 /* full: what a denial is worth; an allowed call gets the parts that cost one look each. */
 static void put_process(struct json_out *j, const struct launch *l, pid_t pid, bool full)
 {
@@ -169,7 +162,7 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 
 	json_object_begin(j, "proc");
 	json_int(j, "pid", pid);
-	if (read_facts(pid, &facts) == 0) {
+	if (process_read(pid, &facts) == 0) {
 		json_int(j, "ppid", facts.parent);
 		json_uint(j, "start", facts.start);
 	} else {
@@ -184,6 +177,18 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 		put_ancestors(j, pid, l ? l->keeper_pid : 0);
 	}
 	json_object_end(j);
+}
+
+/* An exec is most processes' only call: those are not worth keeping. */
+static void put_caller(struct json_out *j, const struct call *call, bool refused)
+{
+	bool keep = !refused && call->launch->subject.mode != MODE_OFF && call->rule->class != CALL_EXEC;
+	const struct known *known = keep ? known_process((pid_t)call->request->pid) : NULL;
+
+	if (known)
+		put_known(j, call->launch, known);
+	else
+		put_process(j, call->launch, (pid_t)call->request->pid, refused);
 }
 
 static void put_call(struct json_out *j, const struct call *call, const struct buf *what)
@@ -226,7 +231,7 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	put_decision(&j, o->decision);
 	put_call(&j, call, o->what);
 	json_text(&j, "certainty", o->certainty);
-	put_process(&j, call->launch, (pid_t)call->request->pid, refused);
+	put_caller(&j, call, refused);
 	put_launch(&j, call->launch);
 	json_uint(&j, "lat_us", now_us() - call->received_us);
 	if (o->shadow) {
@@ -285,6 +290,14 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	json_int(&j, "pid", l->command);
 	json_int(&j, "keeper", l->keeper_pid);
 	record_put_argv(&j, l->argv);
+	if (l->subject.transport) {
+		json_object_begin(&j, "transport");
+		json_text(&j, "id", l->subject.transport->id);
+		json_text(&j, "kind", l->subject.transport->wrap ? "wrap" : "housekeeping");
+		if (l->subject.transport->wrap)		/* from here on it is the agent's command */
+			json_uint(&j, "command_at", l->subject.transport->argv.nr);
+		json_object_end(&j);
+	}
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);
 	json_uint(&j, "start_us", now_us() - l->spec->asked_us);

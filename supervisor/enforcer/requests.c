@@ -12,12 +12,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define REQUEST_FDS 4		/* blob, stdin, stdout, stderr */
 #define REQUESTS_MAX 1024	/* waiting at once */
@@ -233,6 +235,19 @@ static int check_container(const struct enforcer *e, enum mode mode, struct err 
 	return 0;
 }
 
+/*
+ * The engine makes the pipes of `docker exec` as the user it execs, mode 0600; to this launch that user may be another, and "> /dev/stderr" would
+ * fail. So they are given on, as runc gives them. Only unnamed pipes of the asker: what has a name in a file system stays whose it is.
+ */
+static void give_pipe(int fd, uid_t asker, const struct user_identity *user)
+{
+	struct statfs system;
+	struct stat st;
+
+	if (fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC && fstat(fd, &st) == 0 && st.st_uid == asker)
+		(void)!fchown(fd, user->uid, user->gid); /* without CAP_CHOWN it stays as it was: usable, but not to be opened anew */
+}
+
 static void start(struct enforcer *e, struct request *r)
 {
 	struct user_identity user;
@@ -262,14 +277,17 @@ static void start(struct enforcer *e, struct request *r)
 	order.environment = environment;
 	for (int i = 0; i < 3; i++) {
 		order.terminal |= isatty(r->fds[i + 1]) != 0;
-		order.stdio[i] = TAKE_FD(r->fds[i + 1]);
+		give_pipe(r->fds[i + 1], r->peer.uid, &user);
+		order.stdio[i] = r->fds[i + 1];
 	}
-	/* The connection goes to the keeper; what is left of the request ends here. */
-	epoll_ctl(e->epoll, EPOLL_CTL_DEL, r->source.fd, NULL);
 	result = launch_start(e, &order, &error);
 	free_strings(environment);
+	if (result == -EAGAIN)
+		return; /* waits on */
 	if (result < 0)
 		return request_fail(e, r, error.text);
+	/* The connection is the launch's now; what is left of the request ends here. */
+	epoll_ctl(e->epoll, EPOLL_CTL_DEL, r->source.fd, NULL);
 	r->source.fd = -1;
 	request_end(e, r);
 }

@@ -1,389 +1,368 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connect: judged on a private copy of the address, then done with exactly that copy on a duplicate of the caller's socket.
+ * Socket calls: the caller's socket as a duplicate, whether the call may be continued (sockets.h says when), the judgement, the records.
  *
- * A connect that may block is done by a worker thread, which touches its own job alone and hands it back through an eventfd; the loop never waits.
- * Only sockets whose family cannot leave the machine (AF_UNIX and netlink) are continued. Masks and the Landlock scope hold what must not be
- * reached there. By then the number can stand for another socket, though (dup2() in another thread: measured, won at the first try): the
- * launch's own layer refuses every TCP connect that the caller itself makes.
+ * What the kernel would say of a bad descriptor, length or pointer is said here, in the kernel's order, because nothing else reads them.
  */
-#include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/sockets.h"
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/loopback.h"
+#include "supervisor/boundary/ports.h"
+#include "supervisor/boundary/process.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <pthread.h>
+#include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <sys/un.h>
 
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL	/* since 6.9 */
 #endif
-#define WORKERS_MAX 256
-#define WORKER_STACK_BYTES (128 * 1024)
-#define WATCH_MS 250		/* how soon a connect whose caller died is broken off */
+#define LONE_THREAD_LINKS 3	/* of /proc/PID/task: itself, "..", and one thread */
 
-struct asked {			/* a private copy of one connect */
-	struct sockaddr_storage address;
-	socklen_t bytes;
-	int fd;			/* duplicate of the caller's socket, owned */
-	int domain, type;
-};
+/* ---- answers ---- */
 
-struct job {
-	struct job *next_running;	/* the loop's */
-	struct job *next_done;		/* the worker's, under the lock */
-	struct connects *owner;
-	struct call call;	/* call.launch NULL: the launch is gone */
-	uint64_t id;
-	struct asked asked;
-	int error_number;
-	struct decision decision;
-	bool broken_off;
-};
+enum talk_next talk_answer(struct enforcer *e, struct talk *t, int64_t value, int error_number)
+{
+	struct answer answer = { .kind = error_number ? ANSWER_DENY : ANSWER_VALUE, .error_number = error_number, .value = value };
 
-struct connects {
-	pthread_mutex_t lock;	/* of done */
-	struct job *done;
-	int event;
-	struct job *running;	/* the loop's alone */
-	unsigned nr_running;
-	struct source watch;
-};
+	notify_answer(e, &t->call, answer);
+	return TALK_ANSWERED;
+}
+
+enum talk_next talk_continue(struct enforcer *e, struct talk *t)
+{
+	notify_answer(e, &t->call, (struct answer){ .kind = ANSWER_CONTINUE });
+	return TALK_ANSWERED;
+}
+
+void talk_acting(const struct talk *t, int64_t value)
+{
+	t->call.slot->value = value;
+	__atomic_store_n(&t->call.slot->stage, SLOT_ACTING, __ATOMIC_RELEASE);
+}
+
+void talk_acted(const struct talk *t, int64_t value, int error_number)
+{
+	t->call.slot->error_number = error_number;
+	t->call.slot->value = value;
+	__atomic_store_n(&t->call.slot->stage, SLOT_ACTED, __ATOMIC_RELEASE);
+}
+
+void talk_idle(const struct talk *t)
+{
+	__atomic_store_n(&t->call.slot->stage, SLOT_RECEIVED, __ATOMIC_RELEASE);
+}
+
+bool talk_is_ip(const struct talk *t)
+{
+	return t->domain == AF_INET || t->domain == AF_INET6;
+}
+
+/* ---- judging ---- */
+
+/* Judged as written: what does not resolve is not reached either, and the kernel says why. */
+static void name_unresolved(pid_t pid, const char *asked, char *ret_path)
+{
+	char link[32];
+	ssize_t len = 0;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	if (asked[0] != '/')
+		len = readlink(link, ret_path, PATH_MAX);
+	if (len < 0)
+		len = 0;
+	snprintf(ret_path + len, (size_t)(RESOLVE_PATH_MAX - len), "%s%s", len ? "/" : "", asked);
+}
+
+/* The socket file's name as it resolves for the caller, in place of what was written. Abstract names begin with "@". */
+static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
+{
+	static struct resolved object;
+	const struct sockaddr_un *un = (const void *)&t->address;
+	char asked[sizeof(un->sun_path) + 1] = "";
+	size_t len = t->address_bytes > offsetof(struct sockaddr_un, sun_path) ? t->address_bytes - offsetof(struct sockaddr_un, sun_path) : 0;
+
+	if (len > sizeof(un->sun_path))
+		len = sizeof(un->sun_path);
+	memcpy(asked, un->sun_path, len);
+	if (!asked[0]) {
+		snprintf(ret_path, RESOLVE_PATH_MAX, "@%.*s", (int)(len ? len - 1 : 0), asked + 1);
+		return;
+	}
+	if (resolve_under(t->call.launch->root, (pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
+		return name_unresolved((pid_t)t->call.request->pid, asked, ret_path);
+	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", object.path);
+	resolved_close(&object);
+}
+
+static void judge_unix(struct enforcer *e, struct talk *t, enum action_kind kind, const char *path, struct decision *ret_shadow)
+{
+	/* An address holds 107 bytes, a resolved path more: judged as a path, which it is. */
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct action action = {
+		.kind = kind, .path = path, .socket_type = t->type, .address = (const struct sockaddr *)&un, .address_bytes = sizeof(un),
+	};
+
+	if (kind == ACTION_BIND && path[0] != '@')
+		action.kind = ACTION_WRITE; /* it creates the file */
+	else
+		action.kind = ACTION_CONNECT;
+	notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
+}
+
+static void judge_ip(struct enforcer *e, struct talk *t, enum action_kind kind, struct decision *ret_shadow)
+{
+	struct action action = {
+		.kind = kind, .address = (const struct sockaddr *)&t->address, .address_bytes = t->address_bytes, .socket_type = t->type,
+	};
+
+	notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
+	if ((t->decision.verdict == VERDICT_ALLOW && ret_shadow->verdict == VERDICT_ALLOW) || kind == ACTION_BIND ||
+	    !loopback_is(action.address, t->address_bytes))
+		return;
+	/* Asked only now: most connects go to the proxy, which needs no look at the listeners. */
+	action.agent_listens = loopback_only_uid_listens(action.address, t->type, t->call.launch->spec->uid);
+	if (action.agent_listens)
+		notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
+}
+
+static bool judge_talk(struct enforcer *e, struct talk *t, enum action_kind kind, char *ret_path, struct decision *ret_shadow)
+{
+	ret_path[0] = 0;
+	if (t->domain == AF_UNIX) {
+		resolve_unix(t, kind == ACTION_BIND, ret_path);
+		judge_unix(e, t, kind, ret_path, ret_shadow);
+	} else {
+		judge_ip(e, t, kind, ret_shadow);
+	}
+	return t->decision.verdict == VERDICT_ALLOW;
+}
+
+bool talk_judge(struct enforcer *e, struct talk *t, enum action_kind kind, char *ret_path)
+{
+	struct decision shadow = { .verdict = VERDICT_ALLOW };
+
+	return judge_talk(e, t, kind, ret_path, &shadow);
+}
+
+/* ---- records ---- */
+
+static void describe(const struct talk *t, const char *path, struct buf *ret_what)
+{
+	const struct sockaddr_in *v4 = (const void *)&t->address;
+	const struct sockaddr_in6 *v6 = (const void *)&t->address;
+	struct json_out j = { .buf = ret_what };
+	char text[INET6_ADDRSTRLEN] = "";
+
+	json_object_begin(&j, "sock");
+	json_int(&j, "family", t->address_bytes ? t->address.ss_family : t->domain);
+	json_text(&j, "type", t->type == SOCK_STREAM ? "stream" : t->type == SOCK_DGRAM ? "dgram" : "other");
+	if (t->domain == AF_UNIX) {
+		json_bytes(&j, "path", bytes_of(path));
+	} else if (t->address.ss_family == AF_INET6 && t->address_bytes >= 24) {
+		json_text(&j, "addr", inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text)));
+		json_uint(&j, "port", ntohs(v6->sin6_port));
+	} else if (t->address.ss_family != AF_INET6 && t->address_bytes >= sizeof(*v4)) { /* AF_UNSPEC is read as IPv4 by UDP */
+		json_text(&j, "addr", inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text)));
+		json_uint(&j, "port", ntohs(v4->sin_port));
+	}
+	json_object_end(&j);
+}
+
+void talk_record_denied(struct enforcer *e, const struct talk *t, const char *path, int error_number)
+{
+	_cleanup_buf_ struct buf what = { 0 };
+
+	describe(t, path, &what);
+	notify_denied(e, &t->call, &t->decision, error_number, &what);
+}
+
+static void record_allowed(struct enforcer *e, const struct talk *t, const struct decision *shadow, const char *path, const char *certainty,
+			   int error_number)
+{
+	_cleanup_buf_ struct buf what = { 0 };
+	struct outcome outcome = {
+		.decision = &t->decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .error_number = error_number, .what = &what,
+	};
+
+	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
+		return;
+	describe(t, path, &what);
+	record_call(e, &t->call, &outcome);
+}
+
+void talk_record_allowed(struct enforcer *e, const struct talk *t, const char *path, const char *certainty, int error_number)
+{
+	record_allowed(e, t, NULL, path, certainty, error_number);
+}
 
 /* ---- reading ---- */
 
-static int open_pidfd(pid_t tid)
+int talk_pidfd(const struct talk *t)
 {
+	pid_t tid = (pid_t)t->call.request->pid;
 	int fd = sys_pidfd_open(tid, PIDFD_THREAD);
 
 	/* Before 6.9 only a leader can be opened; a thread shares its table in all but the oddest programs, which then fail here. */
 	return fd >= 0 ? fd : sys_pidfd_open(tid, 0);
 }
 
-static int read_asked(struct target *t, const struct seccomp_notif *request, struct asked *ret)
+static bool is_shared(pid_t tid)
 {
-	_cleanup_close_ int pidfd = open_pidfd((pid_t)request->pid);
-	socklen_t bytes = sizeof(int);
-	int length = (int)request->data.args[2];
+	char path[32];
+	struct stat st;
 
-	ret->fd = -1;
-	if (length < 0 || length > (int)sizeof(ret->address))
-		return -EINVAL;
-	memset(&ret->address, 0, sizeof(ret->address));
-	ret->bytes = (socklen_t)length;
-	if (target_read(t, request->data.args[1], &ret->address, (size_t)length) < 0)
-		return -EFAULT;
+	snprintf(path, sizeof(path), "/proc/%d/task", tid);
+	return stat(path, &st) < 0 || st.st_nlink != LONE_THREAD_LINKS;
+}
+
+static void take_sender(struct talk *t, int pidfd)
+{
+	const struct spec *spec = t->call.launch->spec;
+	struct sys_pidfd_info info;
+
+	if (sys_pidfd_info(pidfd, &info) == 0 && info.mask & SYS_PIDFD_INFO_CREDS)
+		t->sender = (struct ucred){ .pid = (pid_t)info.tgid, .uid = info.ruid, .gid = info.rgid };
+	else
+		t->sender = (struct ucred){ .pid = process_group((pid_t)t->call.request->pid), .uid = spec->uid, .gid = spec->gid };
+}
+
+static int open_socket(struct talk *t)
+{
+	const struct seccomp_notif *request = t->call.request;
+	_cleanup_close_ int pidfd = talk_pidfd(t);
+	socklen_t bytes = sizeof(int);
+	int flags;
+
 	if (pidfd < 0)
 		return -errno;
-	ret->fd = sys_pidfd_getfd(pidfd, (int)request->data.args[0]);
-	if (ret->fd < 0)
+	t->source.fd = sys_pidfd_getfd(pidfd, (int)request->data.args[0]);
+	if (t->source.fd < 0)
 		return -errno;
-	if (getsockopt(ret->fd, SOL_SOCKET, SO_DOMAIN, &ret->domain, &bytes) < 0 ||
-	    getsockopt(ret->fd, SOL_SOCKET, SO_TYPE, &ret->type, &bytes) < 0)
+	if (getsockopt(t->source.fd, SOL_SOCKET, SO_DOMAIN, &t->domain, &bytes) < 0 ||
+	    getsockopt(t->source.fd, SOL_SOCKET, SO_TYPE, &t->type, &bytes) < 0)
 		return -errno;
+	flags = fcntl(t->source.fd, F_GETFL);
+	if (flags < 0)
+		return -errno;
+	t->blocks = !(flags & O_NONBLOCK);
+	t->shared = is_shared((pid_t)request->pid);
+	if (t->shared && t->domain == AF_UNIX)
+		take_sender(t, pidfd);
 	return 0;
 }
 
-/* ---- judging ---- */
-
-static void describe(const struct asked *a, const char *unix_path, struct buf *ret_what)
+/* The address of connect and bind, as move_addr_to_kernel() takes it. */
+static int read_address(struct enforcer *e, struct talk *t)
 {
-	const struct sockaddr_in *v4 = (const void *)&a->address;
-	const struct sockaddr_in6 *v6 = (const void *)&a->address;
-	struct json_out j = { .buf = ret_what };
-	char text[INET6_ADDRSTRLEN] = "";
+	const struct seccomp_notif *request = t->call.request;
+	int length = (int)request->data.args[2];
 
-	json_object_begin(&j, "sock");
-	json_int(&j, "family", a->address.ss_family);
-	json_text(&j, "type", a->type == SOCK_STREAM ? "stream" : a->type == SOCK_DGRAM ? "dgram" : "other");
-	if (a->address.ss_family == AF_INET) {
-		json_text(&j, "addr", inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text)));
-		json_uint(&j, "port", ntohs(v4->sin_port));
-	} else if (a->address.ss_family == AF_INET6) {
-		json_text(&j, "addr", inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text)));
-		json_uint(&j, "port", ntohs(v6->sin6_port));
-	} else if (a->address.ss_family == AF_UNIX) {
-		json_bytes(&j, "path", bytes_of(unix_path));
-	}
-	json_object_end(&j);
-}
-
-/* The socket file's name as it resolves for the caller, in place of what was written. Abstract and unnamed addresses have none. */
-static void resolve_unix(const struct call *call, struct asked *a, char *ret_path, size_t path_bytes)
-{
-	static struct resolved object;
-	struct sockaddr_un *un = (void *)&a->address;
-	char asked[sizeof(un->sun_path) + 1] = "";
-	size_t len = a->bytes > offsetof(struct sockaddr_un, sun_path) ? a->bytes - offsetof(struct sockaddr_un, sun_path) : 0;
-
-	if (len > sizeof(un->sun_path))
-		len = sizeof(un->sun_path);
-	memcpy(asked, un->sun_path, len);
-	snprintf(ret_path, path_bytes, "%s%.*s", asked[0] || !len ? "" : "@", (int)(len ? len - !asked[0] : 0), asked + (len && !asked[0]));
-	if (!asked[0] || resolve((pid_t)call->request->pid, AT_FDCWD, asked, true, &object) < 0)
-		return;
-	snprintf(ret_path, path_bytes, "%s", object.path);
-	resolved_close(&object);
-}
-
-static void judge_unix(struct enforcer *e, const struct call *call, const char *path, struct decision *ret, struct decision *ret_shadow)
-{
-	/* An address holds 107 bytes, a resolved path more: judged as a path, which it is. */
-	struct action action = { .kind = ACTION_CONNECT, .path = path, .socket_type = SOCK_STREAM };
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-
-	action.address = (const struct sockaddr *)&un;
-	action.address_bytes = sizeof(un);
-	notify_judge(e, call->launch, &action, ret, ret_shadow);
-}
-
-static void judge_internet(struct enforcer *e, const struct call *call, const struct asked *a, struct decision *ret,
-			   struct decision *ret_shadow)
-{
-	struct action action = {
-		.kind = ACTION_CONNECT, .address = (const struct sockaddr *)&a->address, .address_bytes = a->bytes, .socket_type = a->type,
-	};
-
-	notify_judge(e, call->launch, &action, ret, ret_shadow);
-	if (ret->verdict == VERDICT_ALLOW || !loopback_is(action.address, a->bytes))
-		return;
-	/* Asked only now: most connects go to the proxy, which needs no look at the listeners. */
-	action.agent_listens = loopback_only_uid_listens(action.address, a->type, call->launch->spec->uid);
-	if (action.agent_listens)
-		notify_judge(e, call->launch, &action, ret, ret_shadow);
-}
-
-/* ---- acting ---- */
-
-static void record_done(struct enforcer *e, const struct call *call, const struct asked *a, const struct decision *decision,
-			const struct decision *shadow, const char *unix_path, const char *certainty, int error_number)
-{
-	_cleanup_buf_ struct buf what = { 0 };
-	struct outcome outcome = {
-		.decision = decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .error_number = error_number, .what = &what,
-	};
-
-	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
-		return;
-	describe(a, unix_path, &what);
-	record_call(e, call, &outcome);
-}
-
-static void answer_result(struct enforcer *e, const struct call *call, int error_number)
-{
-	struct answer answer = { .kind = error_number ? ANSWER_DENY : ANSWER_VALUE, .error_number = error_number };
-
-	notify_answer(e, call, answer);
-}
-
-static void *work(void *argument)
-{
-	struct job *job = argument;
-	struct connects *c = job->owner;
-	uint64_t one = 1;
-
-	job->error_number = 0;
-	if (connect(job->asked.fd, (struct sockaddr *)&job->asked.address, job->asked.bytes) < 0)
-		job->error_number = errno;
-	pthread_mutex_lock(&c->lock);
-	job->next_done = c->done;
-	c->done = job;
-	pthread_mutex_unlock(&c->lock);
-	if (write(c->event, &one, sizeof(one)) < 0)
-		return NULL; /* the counter is full: the loop has been woken already */
-	return NULL;
-}
-
-static int start_worker(struct job *job)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	int r;
-
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, WORKER_STACK_BYTES);
-	r = pthread_create(&thread, &attributes, work, job);
-	pthread_attr_destroy(&attributes);
-	return -r;
-}
-
-/* A connect that may block. Takes a->fd. Returns 0, or -errno when nobody is there to do it. */
-static int delegate(struct enforcer *e, const struct call *call, const struct asked *a, const struct decision *decision)
-{
-	struct connects *c = e->connects;
-	struct job *job;
-	int r;
-
-	if (c->nr_running >= WORKERS_MAX)
-		return -EAGAIN;
-	job = calloc(1, sizeof(*job));
-	if (!job)
-		return -ENOMEM;
-	*job = (struct job){ .owner = c, .call = *call, .id = call->request->id, .asked = *a, .decision = *decision };
-	__atomic_store_n(&call->slot->stage, SLOT_ACTING, __ATOMIC_RELEASE);
-	r = start_worker(job);
-	if (r < 0) {
-		free(job);
-		return r;
-	}
-	job->next_running = c->running;
-	c->running = job;
-	c->nr_running++;
+	if (length < 0 || length > (int)sizeof(t->address))
+		return -EINVAL;
+	memset(&t->address, 0, sizeof(t->address));
+	t->address_bytes = (socklen_t)length;
+	if (target_read(&e->target, request->data.args[1], &t->address, (size_t)length) < 0)
+		return -EFAULT;
 	return 0;
 }
 
-static void act(struct enforcer *e, const struct call *call, struct asked *a, const struct decision *decision, const struct decision *shadow)
-{
-	bool blocks = a->type != SOCK_DGRAM && a->type != SOCK_RAW && !(fcntl(a->fd, F_GETFL) & O_NONBLOCK) &&
-		      a->address.ss_family != AF_UNSPEC;
-	int r;
+/* ---- the call ---- */
 
-	if (blocks) {
-		r = delegate(e, call, a, decision);
-		if (r == 0)
-			a->fd = -1;
-		else
-			answer_result(e, call, -r);
-		return;
+/* Nothing is refused in mode off but what would reach Cordon; everything is said. */
+static enum talk_next off_act(struct enforcer *e, struct talk *t)
+{
+	char path[RESOLVE_PATH_MAX];
+	struct decision shadow = { .verdict = VERDICT_ALLOW };
+
+	if (!judge_talk(e, t, ACTION_CONNECT, path, &shadow)) {
+		talk_record_denied(e, t, path, EACCES);
+		return talk_answer(e, t, 0, EACCES);
 	}
-	__atomic_store_n(&call->slot->stage, SLOT_ACTING, __ATOMIC_RELEASE);
-	r = connect(a->fd, (struct sockaddr *)&a->address, a->bytes) < 0 ? errno : 0;
-	record_done(e, call, a, decision, shadow, "", "emulated", r);
-	answer_result(e, call, r);
+	record_allowed(e, t, &shadow, path, "advisory", 0);
+	return talk_continue(e, t);
 }
 
-static void deny(struct enforcer *e, const struct call *call, const struct asked *a, const struct decision *decision, const char *unix_path)
+static int prepare(struct enforcer *e, struct talk *t)
 {
-	_cleanup_buf_ struct buf what = { 0 };
+	enum call_class class = t->call.rule->class;
+	int r = open_socket(t);
 
-	describe(a, unix_path, &what);
-	notify_deny(e, call, decision, a->domain == AF_UNIX ? EACCES : ECONNREFUSED, &what);
-}
-
-static void handle_asked(struct enforcer *e, const struct call *call, struct asked *a)
-{
-	const bool off = call->launch->subject.mode == MODE_OFF;
-	struct decision decision, shadow = { 0 };
-	char unix_path[RESOLVE_PATH_MAX] = "";
-
-	if (a->domain == AF_UNIX) {
-		resolve_unix(call, a, unix_path, sizeof(unix_path));
-		judge_unix(e, call, unix_path, &decision, &shadow);
-	} else {
-		judge_internet(e, call, a, &decision, &shadow);
-	}
-	if (decision.verdict != VERDICT_ALLOW)
-		return deny(e, call, a, &decision, unix_path);
-	if (off || (a->domain != AF_INET && a->domain != AF_INET6)) {
-		record_done(e, call, a, &decision, off ? &shadow : NULL, unix_path, off ? "advisory" : "checked", 0);
-		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
-	}
-	act(e, call, a, &decision, &shadow);
+	t->act = class == CALL_SEND ? send_act : class == CALL_BIND ? bind_act : connect_act;
+	t->end = class == CALL_SEND ? send_end : connect_end;
+	if (r == 0 && class != CALL_SEND)
+		r = read_address(e, t);
+	if (t->call.launch->subject.mode == MODE_OFF)
+		t->act = off_act;
+	return r;
 }
 
 void socket_handle(struct enforcer *e, const struct call *call)
 {
-	struct asked asked;
+	struct talk t = { .source.fd = -1, .call = *call, .id = call->request->id };
 	int r;
 
 	target_init(&e->target, (pid_t)call->request->pid);
-	r = read_asked(&e->target, call->request, &asked);
-	if (!listener_waits(&call->launch->listener, call->request->id))
+	r = prepare(e, &t);
+	/* Its pid may be another process's by now: then all of this was read from a stranger, and nothing is done with it. */
+	if (r == 0 && !listener_waits(&call->launch->listener, t.id))
 		r = -EINTR;
+	if (r == 0)
+		return talk_run(e, &t);
+	talk_answer(e, &t, 0, -r);
+	if (t.source.fd >= 0)
+		close(t.source.fd);
+}
+
+void socket_recover(const struct call *call)
+{
+	if (call->rule->class == CALL_CONNECT || call->rule->class == CALL_BIND || call->rule->class == CALL_SEND)
+		connect_recover(call);
+}
+
+/* ---- the start ---- */
+
+/*
+ * What is done on a caller's socket must not be more than the caller could do: marks, other devices, source addresses, ports below 1024. The
+ * capabilities for these stay permitted, for whoever needs them and says so.
+ */
+static int lower_capabilities(void)
+{
+	const uint32_t lowered = 1U << CAP_NET_ADMIN | 1U << CAP_NET_RAW | 1U << CAP_NET_BIND_SERVICE | 1U << CAP_NET_BROADCAST;
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	data[0].effective &= ~lowered;
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+/* A listen(2) without a bind takes a port by chance, and asks nobody: often enough tried, it is the proxy's. */
+static void reserve_ports(struct enforcer *e)
+{
+	uint16_t ports[64];
+	size_t nr = 0;
+	int r;
+
+	for (size_t i = 0; i < e->policy->nr_ports && nr < ARRAY_SIZE(ports); i++)
+		ports[nr++] = e->policy->ports[i].port;
+	r = nr ? ports_reserve(ports, nr) : 0;
 	if (r < 0)
-		answer_result(e, call, -r);
-	else
-		handle_asked(e, call, &asked);
-	if (asked.fd >= 0)
-		close(asked.fd);
-}
-
-/* ---- what workers hand back ---- */
-
-static void finish(struct enforcer *e, struct job *job)
-{
-	struct job **link = &e->connects->running;
-
-	while (*link && *link != job)
-		link = &(*link)->next_running;
-	if (*link)
-		*link = job->next_running;
-	e->connects->nr_running--;
-	if (job->call.launch) {
-		record_done(e, &job->call, &job->asked, &job->decision, NULL, "", "emulated", job->error_number);
-		answer_result(e, &job->call, job->error_number);
-	}
-	close(job->asked.fd);
-	free(job);
-}
-
-static void done_ready(struct enforcer *e, struct source *source, uint32_t events)
-{
-	struct connects *c = e->connects;
-	struct job *job, *next;
-	uint64_t count;
-
-	(void)events;
-	if (read(source->fd, &count, sizeof(count)) < 0)
-		return;
-	pthread_mutex_lock(&c->lock);
-	job = c->done;
-	c->done = NULL;
-	pthread_mutex_unlock(&c->lock);
-	for (; job; job = next) {
-		next = job->next_done;
-		finish(e, job);
-	}
-}
-
-/* A caller that was killed leaves its worker waiting for minutes: the connect is broken off. */
-static void watch_ready(struct enforcer *e, struct source *source, uint32_t events)
-{
-	uint64_t ticks;
-
-	(void)events;
-	if (read(source->fd, &ticks, sizeof(ticks)) < 0)
-		return;
-	for (struct job *job = e->connects->running; job; job = job->next_running) {
-		if (job->broken_off || (job->call.launch && listener_waits(&job->call.launch->listener, job->id)))
-			continue;
-		job->broken_off = true;
-		shutdown(job->asked.fd, SHUT_RDWR);
-	}
+		record_text(e, "layer", AUDIT_MED, "reserved_ports", strerror(-r));
 }
 
 int sockets_start(struct enforcer *e)
 {
-	struct itimerspec every = { .it_interval.tv_nsec = WATCH_MS * 1000000L, .it_value.tv_nsec = WATCH_MS * 1000000L };
-	struct connects *c = calloc(1, sizeof(*c));
-	int timer, event, r;
+	int r = lower_capabilities();
 
-	if (!c)
-		return -ENOMEM;
-	e->connects = c;
-	pthread_mutex_init(&c->lock, NULL);
-	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	event = c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (timer < 0 || event < 0 || timerfd_settime(timer, 0, &every, NULL) < 0)
-		return -errno;
-	r = source_add(e, &c->watch, timer, EPOLLIN, watch_ready);
-	return r < 0 ? r : source_add(e, &e->connect_done, event, EPOLLIN, done_ready);
-}
-
-void socket_forget(struct enforcer *e, const struct launch *l)
-{
-	for (struct job *job = e->connects->running; job; job = job->next_running)
-		if (job->call.launch == l)
-			job->call.launch = NULL;
+	reserve_ports(e);
+	return r < 0 ? r : waits_start(e);
 }

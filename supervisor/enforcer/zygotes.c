@@ -55,7 +55,10 @@ static void zygote_ready(struct enforcer *e, struct source *source, uint32_t eve
 	char text[sizeof(z->failure)];
 	ssize_t len = io_receive(source->fd, text, sizeof(text) - 1, NULL, 0, NULL, MSG_DONTWAIT);
 
-	(void)events;
+	if (events & EPOLLOUT) {
+		source_change(e, source, EPOLLIN);
+		requests_state_changed(e);
+	}
 	if (len == -EAGAIN)
 		return;
 	if (len == 1) {
@@ -65,6 +68,11 @@ static void zygote_ready(struct enforcer *e, struct source *source, uint32_t eve
 	text[len > 0 ? len : 0] = 0;
 	record_text(e, "layer", AUDIT_HIGH, "zygote", len > 0 ? text : "ended; launches of its class need a new one");
 	zygote_remove(e, z);
+}
+
+void zygote_wants_room(struct enforcer *e, struct zygote *z)
+{
+	source_change(e, &z->source, EPOLLIN | EPOLLOUT);
 }
 
 static void exec_shim(bool off, int channel, int mounts)

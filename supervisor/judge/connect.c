@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ACTION_CONNECT: where a socket may go, by the address as the kernel takes it. IPv4 is judged as ::ffff:a.b.c.d, and an address that
+ * ACTION_CONNECT and ACTION_BIND: where a socket may go, by the address as the kernel takes it. IPv4 is judged as ::ffff:a.b.c.d, and an address that
  * carries an IPv4 address inside (mapped, NAT64, 6to4, Teredo) as both.
  */
 #include "supervisor/judge/judging.h"
@@ -187,6 +187,11 @@ static void judge_internet(const struct judging *j)
 		answer_allow(j, (struct ruling){ "network.own_listener", CODE_RULE, NULL }, "%s is a server that an agent started.", t.text);
 		return;
 	}
+	/* A gateway on loopback would open what listens in here. */
+	if (j->subject->gateway && is_in_scope(j->subject->gateway, &t) && !is_loopback(&t.names[0])) {
+		answer_allow(j, (struct ruling){ "network.gateway", CODE_RULE, NULL }, "%s is the host's gateway, which the container was given.", t.text);
+		return;
+	}
 	if (scope && scope->nr) {
 		if (is_in_scope(scope, &t))
 			answer_allow(j, (struct ruling){ "network.scope", CODE_RULE, NULL }, "%s is in the declared scope.", t.text);
@@ -288,4 +293,36 @@ void judge_connect(const struct judging *j)
 			    a->address->sa_family);
 		break;
 	}
+}
+
+/*
+ * A port of policies/network.json's list is a service of Cordon's (the proxy): whoever else listened there, while it is down, would get every
+ * agent's traffic.
+ */
+void judge_bind(const struct judging *j)
+{
+	const struct action *a = j->action;
+	struct target t;
+	size_t i;
+
+	if (!a->address || a->address_bytes < sizeof(sa_family_t) || !read_target(a, &t)) {
+		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, NULL }, "The address is too short for its family.");
+		return;
+	}
+	if (a->address->sa_family != AF_INET && a->address->sa_family != AF_INET6 && a->address->sa_family != AF_UNSPEC) {
+		answer_deny(j, "network_guard", (struct ruling){ "network.family", CODE_RULE, NULL }, "Address family %u is not one that agents use.",
+			    a->address->sa_family);
+		return;
+	}
+	if (j->subject->mode == MODE_READONLY) {
+		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "Nothing listens in readonly mode.");
+		return;
+	}
+	for (i = 0; i < j->policy->nr_ports; i++)
+		if (j->policy->ports[i].port == t.port) {
+			answer_deny(j, "network_guard", (struct ruling){ "network.reserved_port", j->policy->ports[i].origin, "choose another port" },
+				    "Port %u is reserved for Cordon's own service.", t.port);
+			return;
+		}
+	answer_allow(j, (struct ruling){ "network.bind", CODE_RULE, NULL }, "An agent may listen on %s.", t.text);
 }

@@ -2,6 +2,8 @@
 /* Names that change which code is loaded: in a command's text, in the environment of an exec, and in what a launch begins with. */
 #include "supervisor/judge/judging.h"
 
+#include "supervisor/base/path.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,42 @@ static void deny_name(const struct judging *j, unsigned line, const char *name, 
 		    "%s changes which code is loaded or how programs behave, and is not set by the launch.", quote(&q, name, len));
 }
 
+static bool base_matches(const struct names *names, const char *path)
+{
+	const char *base = path_base(path);
+
+	return names_match(names, base, strlen(base));
+}
+
+static bool is_meant_for(const struct judging *j, const struct env_setter *helper)
+{
+	if (!helper->programs.exact.nr && !helper->programs.prefixes.nr)
+		return true;
+	return j->action->program && !j->action->interpreter && !path_is_writable(j, j->action->program) &&
+	       base_matches(&helper->programs, j->action->program);
+}
+
+/*
+ * A tool of the image sets names for its helpers (git -c a=b runs git maintenance with GIT_CONFIG_PARAMETERS), and a shell between them hands
+ * on what it was given, which was judged then: a script cannot change what its shell began with.
+ */
+static bool is_for_helper(const struct judging *j, const char *entry, size_t len)
+{
+	const struct environment *environment = &j->policy->environment;
+	const char *caller = j->action->caller;
+	bool handed_on;
+	size_t i;
+
+	if (!caller || path_is_writable(j, caller))
+		return false;
+	handed_on = is_image_shell(j, caller) && is_own_value(j->action->caller_environment, entry, len);
+	for (i = 0; i < environment->nr_helpers; i++)
+		if (names_match(&environment->helpers[i].names, entry, len) && is_meant_for(j, &environment->helpers[i]) &&
+		    (handed_on || base_matches(&environment->helpers[i].setters, caller)))
+			return true;
+	return false;
+}
+
 /* Removing a name is fine: it only takes away what the launch gave. */
 bool environment_loads_code(const struct judging *j)
 {
@@ -44,7 +82,8 @@ bool environment_loads_code(const struct judging *j)
 	for (entry = j->action->environment; entry && *entry; entry++) {
 		size_t len = name_length(*entry);
 
-		if (names_match(&environment->code_names, *entry, len) && !is_own_value(j->subject->launch_environment, *entry, len)) {
+		if (names_match(&environment->code_names, *entry, len) && !is_own_value(j->subject->launch_environment, *entry, len) &&
+		    !is_for_helper(j, *entry, len)) {
 			deny_name(j, environment->code_names.line, *entry, len);
 			return true;
 		}

@@ -150,6 +150,13 @@ static bool is_agents_own(const struct judging *j, const char *argv0)
 	return path_normalize(j->action->cwd, argv0, path, sizeof(path)) < 0 || path_is_writable(j, path);
 }
 
+bool is_image_shell(const struct judging *j, const char *path)
+{
+	const struct command *command = policy_command(j->policy, path_base(path));
+
+	return command && command->effects == EFFECT_SHELL && !path_is_writable(j, path);
+}
+
 static unsigned exec_effects(const struct judging *j, const char *const *argv)
 {
 	unsigned effects;
@@ -254,7 +261,7 @@ static void judge_words(const struct judging *j, const char *const *argv)
 		return;
 	}
 	effects = exec_effects(j, argv);
-	if (!environment_loads_code(j))
+	if (!environment_loads_code(j) && !transport_allows(j, argv))
 		apply_rules(j, argv, effects);
 	j->decision->effects = effects;
 }

@@ -144,6 +144,9 @@ void judge(const struct policy *policy, const struct judge_subject *subject, con
 	case ACTION_WRITE:
 		judge_path(&j);
 		break;
+	case ACTION_BIND:
+		judge_bind(&j);
+		break;
 	case ACTION_CONNECT:
 		judge_connect(&j);
 		break;

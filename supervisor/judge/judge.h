@@ -32,7 +32,7 @@ struct scope {
 int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error);
 void scope_free(struct scope *scope);
 
-enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
+enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
 
 struct judge_subject {		/* who asks */
 	enum mode mode;
@@ -41,6 +41,8 @@ struct judge_subject {		/* who asks */
 	const char *const *write_roots;	/* NULL-terminated, absolute: the launch's roots for writing (with grants) */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
 	const struct scope *scope;		/* NULL or empty: none was declared */
+	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
+	const struct transport *transport;	/* what judge_transport() says of the launch, or NULL */
 };
 
 struct action {
@@ -51,11 +53,14 @@ struct action {
 	const char *interpreter;	/* canonical path of a script's interpreter, or NULL */
 	bool shell_text;		/* check exec: argv is one command text, not split */
 	const char *const *environment;	/* the envp of the exec, or NULL */
+	const char *caller;		/* canonical path of the program that execs, or NULL when it is not known */
+	const char *const *caller_environment;	/* what that program began with, or NULL */
+	bool first;			/* the exec a launch begins with, made by Cordon itself: argv is the launch's own */
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;
 	bool unresolved;
 	const char *cwd;		/* absolute; for unresolved paths, and for ACTION_EXEC: what relative arguments start from */
-	/* ACTION_CONNECT. AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */
+	/* ACTION_CONNECT, ACTION_BIND (IP only: a bound socket file is an ACTION_WRITE). AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */
 	const struct sockaddr *address;
 	socklen_t address_bytes;
 	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */
@@ -88,6 +93,12 @@ void judge(const struct policy *policy, const struct judge_subject *subject, con
  * Other verdicts stay.
  */
 void judge_settle(const struct judge_subject *subject, struct decision *decision);
+
+/*
+ * The template that a launch's command line is, word for word, or NULL. ret_rest (may be NULL): index of the first word after the
+ * template; for a wrap that is the agent's command.
+ */
+const struct transport *judge_transport(const struct policy *policy, const char *const *argv, size_t *ret_rest);
 
 /*
  * The mode a launch gets: asked is what the client asked (tightens only; looser than container is -EPERM), unattended applies

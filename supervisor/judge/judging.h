@@ -34,10 +34,16 @@ const char *quote_text(struct quoted *q, const char *name);
 void judge_exec(const struct judging *j);
 void judge_path(const struct judging *j);
 void judge_connect(const struct judging *j);
+void judge_bind(const struct judging *j);
 void judge_environment(const struct judging *j);
 
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
 bool environment_loads_code(const struct judging *j);
+
+/* A shell that agents cannot put in its place. */
+bool is_image_shell(const struct judging *j, const char *path);
+/* Whether this exec is one that the launch's template makes; answers with an allow then. */
+bool transport_allows(const struct judging *j, const char *const *argv);
 
 /* Places of paths.json, for a canonical absolute path. */
 bool path_in_list(const struct strings *list, const char *home, const char *path);

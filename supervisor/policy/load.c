@@ -224,6 +224,50 @@ static int load_file(struct load *l, const char *file)
 	return r;
 }
 
+/* A program whose arguments say what it runs, or that reads code, would set a name for whoever wrote them. */
+static bool is_unfit_setter(const struct command *command)
+{
+	const unsigned others = EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE | EFFECT_ELEVATE;
+
+	return command && (command->effects & others || command->effects == EFFECT_CODE);
+}
+
+/* Both ways round: "python3" is one of the commands "python*", and "bash" one of the setters "b*". */
+static bool has_unfit_setter(const struct policy *policy, const struct names *setters, const char **ret_name)
+{
+	const struct strings *lists[] = { &setters->exact, &setters->prefixes };
+	size_t i, n;
+
+	for (i = 0; i < ARRAY_SIZE(lists); i++)
+		for (n = 0; n < lists[i]->nr; n++)
+			if (is_unfit_setter(policy_command(policy, *ret_name = lists[i]->items[n])))
+				return true;
+	for (i = 0; i < policy->nr_commands; i++)
+		for (n = 0; is_unfit_setter(&policy->commands[i]) && n < policy->commands[i].names.nr; n++) {
+			*ret_name = policy->commands[i].names.items[n];
+			if (names_match(setters, *ret_name, strcspn(*ret_name, "*")))
+				return true;
+		}
+	return false;
+}
+
+static int check_setters(struct load *l)
+{
+	const struct environment *environment = &l->policy.environment;
+	const char *name;
+	size_t i;
+
+	for (i = 0; i < environment->nr_helpers; i++) {
+		if (!has_unfit_setter(&l->policy, &environment->helpers[i].setters, &name))
+			continue;
+		if (l->error)
+			l->error->line = environment->helpers[i].origin.line;
+		file_error(l, "environment.json", -EINVAL, "");
+		return err_set(l->error, -EINVAL, "%s runs what others write: it cannot vouch for a name", name);
+	}
+	return 0;
+}
+
 /* What no single file can know. */
 static int check_whole(struct load *l)
 {
@@ -248,7 +292,7 @@ static int check_whole(struct load *l)
 		return err_set(l->error, -EINVAL, "the command \"%s\" is described by %s:%u already", name, first->origin.file,
 			       first->origin.line);
 	}
-	return r < 0 ? file_error(l, "", r, "out of memory") : 0;
+	return r < 0 ? file_error(l, "", r, "out of memory") : check_setters(l);
 }
 
 static int load_all(struct load *l)
@@ -262,7 +306,7 @@ static int load_all(struct load *l)
 		return r;
 	l->policy.files.nr = l->nr_files;
 	qsort(l->policy.files.items, l->nr_files, sizeof(*l->policy.files.items), compare_names);
-	l->policy.entry_names.items = no_items;
+	l->policy.entry_names.items = l->policy.entry_paths.items = no_items;
 	sha256_init(&l->hash);
 	for (i = 0; i < l->nr_files; i++) {
 		r = load_file(l, l->policy.files.items[i]);

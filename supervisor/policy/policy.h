@@ -118,6 +118,14 @@ struct network_port {		/* an address and port that is always reachable, for exam
 
 enum env_mode { ENV_SELECTED, ENV_ALL };
 
+/* Programs of the image that set names of code_names for what they run. */
+struct env_setter {
+	struct names setters;		/* base names of the program that execs; never a shell, an interpreter or a wrapper */
+	struct names names;		/* what it may set */
+	struct names programs;		/* base names of what it may set them for; empty: for whatever it runs */
+	struct origin origin;
+};
+
 struct environment {		/* environment.json */
 	enum env_mode mode;
 	bool image_pass;
@@ -125,6 +133,7 @@ struct environment {		/* environment.json */
 	struct strings deny;		/* exact, wins over allow */
 	struct names code_names;	/* change which code is loaded: refused at launch, in text and at each execve when not the launch's own value */
 	struct names text_names;	/* programs change these themselves: refused only where command text sets them */
+	struct env_setter *helpers; size_t nr_helpers;
 	struct origin origin;
 };
 
@@ -161,6 +170,40 @@ struct service {		/* services/NAME.json */
 	struct origin origin;
 };
 
+/* What stands in a template's place for a word that differs from call to call. Each reaches from before to after, over the whole word. */
+enum hole {
+	HOLE_NONE,		/* before is the whole word */
+	HOLE_TEXT,		/* anything */
+	HOLE_QUOTED,		/* what a shell keeps inside '…': a quote only as '\'' */
+	HOLE_NUMBER,		/* up to 19 digits */
+	HOLE_NAME,		/* one name of a file: no "/", neither "." nor ".." */
+	HOLE_UUID_NAME,		/* 32 hex digits, "_", and a name: nobody meets such a file by chance */
+	HOLE_PATH,		/* a normal path: one of list, or below it */
+	HOLE_SHA256,		/* a text with one of the digests in list */
+};
+
+struct word_pattern {
+	enum hole hole;
+	const char *before, *after;	/* never NULL */
+	struct strings list;		/* HOLE_PATH, HOLE_SHA256 */
+};
+
+struct argv_pattern {
+	struct word_pattern *words;
+	size_t nr;
+	bool rest;			/* further words may follow */
+};
+
+/* transports/NAME.json: a command line that a host issues, word for word. */
+struct transport {
+	const char *id, *why;
+	bool wrap;			/* the words after the pattern are the agent's command; else all of it is the host's own housekeeping */
+	struct argv_pattern argv;
+	struct argv_pattern *runs;	/* execs of the template's shell that pass whatever their effects */
+	size_t nr_runs;
+	struct origin origin;
+};
+
 struct policy {
 	const char *dir;
 	char sha256[65];		/* over every file's name and bytes, sorted by name */
@@ -180,6 +223,8 @@ struct policy {
 	struct network_port *ports; size_t nr_ports;
 	struct service *services; size_t nr_services;
 	struct strings entry_names;	/* transports/: programs a host calls by name */
+	struct strings entry_paths;	/* transports/: programs a host calls by absolute path, though agents can write them */
+	struct transport *transports; size_t nr_transports;
 	struct strings files;		/* every file read, relative, sorted */
 	void *memory;			/* private: owns every string and array */
 };

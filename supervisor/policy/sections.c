@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.json, environment.json, paths.json, services/ and transports/: tables of keys over the structs of policy.h. */
+/* policy.json, environment.json, paths.json and services/: tables of keys over the structs of policy.h. */
 #include "supervisor/policy/sections.h"
 
 #include "supervisor/base/cleanup.h"
@@ -114,6 +114,35 @@ static int read_exact_names(const struct node *node, void *ret)
 	return r;
 }
 
+static int read_some_names(const struct node *node, void *ret)
+{
+	const struct names *names = ret;
+	int r = read_names(node, ret);
+
+	return r == 0 && !names->exact.nr && !names->prefixes.nr ? node_error(node, "expected at least one name") : r;
+}
+
+static int read_setter(const struct node *node, void *ret)
+{
+#define MEMBER(name) offsetof(struct env_setter, name)
+	static const struct field fields[] = {
+		{ "setters", read_some_names, MEMBER(setters), true },
+		{ "names", read_some_names, MEMBER(names), true },
+		{ "programs", read_some_names, MEMBER(programs), false },
+	};
+#undef MEMBER
+
+	((struct env_setter *)ret)->origin = node_origin(node);
+	return node_object(node, fields, ARRAY_SIZE(fields), ret);
+}
+
+static int read_helpers(const struct node *node, void *ret)
+{
+	struct environment *environment = ret;
+
+	return node_array(node, read_setter, &environment->helpers, &environment->nr_helpers, sizeof(*environment->helpers));
+}
+
 int section_environment(const struct node *root, struct policy *policy)
 {
 #define MEMBER(name) offsetof(struct environment, name)
@@ -125,6 +154,7 @@ int section_environment(const struct node *root, struct policy *policy)
 		{ "deny", read_exact_names, MEMBER(deny), true },
 		{ "code_names", read_names, MEMBER(code_names), true },
 		{ "text_names", read_names, MEMBER(text_names), true },
+		{ "helpers", read_helpers, 0, false },
 	};
 #undef MEMBER
 
@@ -157,7 +187,7 @@ static bool path_is_normal(const char *path)
 	return true;
 }
 
-static int read_path(const struct node *node, void *ret)
+int read_path(const struct node *node, void *ret)
 {
 	int r = read_text(node, ret);
 
@@ -166,7 +196,7 @@ static int read_path(const struct node *node, void *ret)
 	return r;
 }
 
-static int read_paths(const struct node *node, void *ret)
+int read_paths(const struct node *node, void *ret)
 {
 	struct strings *list = ret;
 	size_t i;
@@ -320,41 +350,4 @@ int section_service(const struct node *root, struct policy *policy)
 	if (service->probe == PROBE_HTTP && !service->probe_url)
 		return node_error(root, "the probe \"http\" needs a \"probe_url\"");
 	return 0;
-}
-
-/* ---- transports/NAME.json ---- */
-
-static int read_entry_names(const struct node *node, void *ret)
-{
-	struct strings *all = ret, list, joined = { 0 };
-	size_t i, j;
-	int r = read_strings(node, &list);
-
-	if (r < 0)
-		return r;
-	joined.items = pool_take(node->document->pool, (all->nr + list.nr + 1) * sizeof(*joined.items));
-	if (!joined.items)
-		return err_set(node->document->error, -ENOMEM, "out of memory");
-	if (all->nr)
-		memcpy(joined.items, all->items, all->nr * sizeof(*joined.items));
-	joined.nr = all->nr;
-	for (i = 0; i < list.nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
-
-		if (strchr(list.items[i], '/'))
-			return node_error(&child, "expected a program's name without \"/\"");
-		for (j = 0; j < all->nr && strcmp(all->items[j], list.items[i]) != 0; j++)
-			;
-		if (j == all->nr)	/* another transport may call the same program */
-			joined.items[joined.nr++] = list.items[i];
-	}
-	*all = joined;
-	return 0;
-}
-
-int section_transport(const struct node *root, struct policy *policy)
-{
-	static const struct field fields[] = { { "entry_names", read_entry_names, offsetof(struct policy, entry_names), true } };
-
-	return node_object(root, fields, ARRAY_SIZE(fields), policy);
 }

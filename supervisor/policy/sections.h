@@ -10,3 +10,6 @@ typedef int section_reader(const struct node *root, struct policy *policy);
 section_reader section_policy, section_environment, section_paths, section_network;
 section_reader section_commands, section_service, section_transport;
 int section_mode(const struct node *root, struct policy *policy, enum mode mode);
+
+/* const char ** and struct strings *: absolute or below "~", in the one spelling that can be compared. */
+node_reader read_path, read_paths;

@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -398,50 +399,44 @@ static int serve(int signals)
 
 /* ---- starting ---- */
 
-static void send_fd(int channel, int fd)
-{
-	union { struct cmsghdr head; char bytes[CMSG_SPACE(sizeof(int))]; } control = { 0 };
-	struct iovec text = { (char[]){ 'L' }, 1 };
-	struct msghdr message = { .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-
-	control.head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) };
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	if (sendmsg(channel, &message, 0) < 0)
-		die("cannot hand over the listener");
-}
-
-static int receive_fd(int channel)
-{
-	union { struct cmsghdr head; char bytes[CMSG_SPACE(sizeof(int))]; } control;
-	char letter;
-	struct iovec text = { &letter, 1 };
-	struct msghdr message = { .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-	int fd;
-
-	if (recvmsg(channel, &message, MSG_CMSG_CLOEXEC) != 1 || control.head.cmsg_type != SCM_RIGHTS)
-		die("no listener came");
-	memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
-	return fd;
-}
-
-static void run_command(const struct filter_program *filter, int channel, char **argv)
+/*
+ * Shares our descriptor table until the listener is in it: under the filter nothing can be sent that needs no answer. Then has its own.
+ */
+static void run_command(const struct filter_program *filter, const int channel[2], char **argv)
 {
 	struct sock_fprog program = { .len = (unsigned short)filter->len, .filter = filter->code };
 	sigset_t none;
-	long fd;
+	char taken;
+	int fd;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		die("no_new_privs");
-	fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+	fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
 	if (fd < 0)
 		die("cannot install the filter");
-	send_fd(channel, (int)fd);
-	close((int)fd);
-	close(channel);
+	if (write(channel[1], &fd, sizeof(fd)) != sizeof(fd) || read(channel[1], &taken, 1) != 1 || unshare(CLONE_FILES) < 0)
+		die("cannot hand over the listener");
 	execvp(argv[0], argv);
 	die(argv[0]);
+}
+
+static void start(const struct filter_program *filter, char **argv)
+{
+	int channel[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
+		die("cannot start");
+	command = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (command < 0)
+		die("clone");
+	if (command == 0)
+		run_command(filter, channel, argv);
+	if (read(channel[0], &listener, sizeof(listener)) != sizeof(listener) || write(channel[0], "t", 1) != 1)
+		die("no listener came");
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) < 0)
+		die("no same-CPU wake-up");
 }
 
 int main(int argc, char **argv)
@@ -450,7 +445,7 @@ int main(int argc, char **argv)
 	struct err error = { 0 };
 	bool stats = false;
 	sigset_t watched;
-	int channel[2], signals, at = 1, code;
+	int signals, at = 1, code;
 
 	for (; at < argc && argv[at][0] == '-'; at++) {
 		if (strcmp(argv[at], "--inject") == 0)
@@ -472,18 +467,9 @@ int main(int argc, char **argv)
 	sigaddset(&watched, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &watched, NULL);
 	signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
-		die("cannot start");
-	command = fork();
-	if (command < 0)
-		die("fork");
-	if (command == 0)
-		run_command(&filter, channel[1], argv + at);
-	close(channel[1]);
-	listener = receive_fd(channel[0]);
-	close(channel[0]);
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) < 0)
-		die("no same-CPU wake-up");
+	if (signals < 0)
+		die("signals");
+	start(&filter, argv + at);
 	code = serve(signals);
 	if (stats)
 		fprintf(stderr, "floor: %lu calls, %lu execs that were not what was asked\n", nr_calls, nr_mismatches);

@@ -213,6 +213,13 @@ static double once_open_write(void)
 	return timed_open("existing", O_WRONLY);
 }
 
+static char absolute[4096];
+
+static double once_open_absolute(void)
+{
+	return timed_open(absolute, O_WRONLY);
+}
+
 static unsigned nr_created;
 
 static double once_create(void)
@@ -345,6 +352,7 @@ static const struct measure {
 	{ "spawn_dynamic", once_spawn_dynamic, 150, false },
 	{ "vfork_exec_8_threads", once_vfork_exec, 320, true },
 	{ "open_write", once_open_write, 1500, false },
+	{ "open_write_absolute", once_open_absolute, 1500, false },
 	{ "create", once_create, 1000, false },
 	{ "unlink", once_unlink, 1000, false },
 	{ "tcp_own", once_tcp_own, 600, false },
@@ -406,7 +414,7 @@ static int micro(const char *dir, const char *scale, char **names)
 	if (chdir(dir) < 0)
 		die(dir);
 	fd = open("existing", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	if (fd < 0)
+	if (fd < 0 || !realpath("existing", absolute))
 		die("existing");
 	close(fd);
 	for (size_t i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)

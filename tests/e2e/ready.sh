@@ -18,6 +18,7 @@ check "status --json is JSON" host 'cordon status --json | python3 -m json.tool'
 doctor=$(host 'cordon doctor')
 matches "doctor shows the notify layer as active" 'notify[[:space:]]+active' "$doctor"
 matches "doctor shows the mounts layer as active" 'mounts[[:space:]]+active' "$doctor"
+matches "doctor shows the host_exec layer as active" 'host_exec[[:space:]]+active' "$doctor"
 docker rm -f "$GUARDED" >/dev/null
 
 # init -- CMD is a launch of the agents' user, after ready; its status is the container's.
@@ -48,8 +49,8 @@ bad() {	# NAME STATUS PATTERN, then as one_shot
 		not_ok "$name" "status $status ($want is expected), stderr: $(tail -n 5 "$WORK/err")" "stdout: $(tail -n 5 <<<"$output")"
 	fi
 }
-bad "an unknown option is an error" 2 'no-such-option' "${FULL_TIER[@]}" --entrypoint /usr/bin/cordond -- init --no-such-option --
-bad "an unknown mode on the command line is an error" 2 'mode' "${FULL_TIER[@]}" --entrypoint /usr/bin/cordond -- init --mode lenient --
+bad "an unknown option is an error" 110 'no-such-option' "${FULL_TIER[@]}" --entrypoint /usr/bin/cordond -- init --no-such-option --
+bad "an unknown mode on the command line is an error" 110 'mode' "${FULL_TIER[@]}" --entrypoint /usr/bin/cordond -- init --mode lenient --
 bad "a missing policy folder is 110" 110 '/no/such' "${FULL_TIER[@]}" -e CORDON_POLICY=/no/such --
 bad "a broken policy is 110 with its place" 110 '\.json:[0-9]+:[0-9]+' "${FULL_TIER[@]}" --user root --entrypoint /bin/bash -- -c \
 	'PATH=/usr/bin:/bin; cp -r /etc/cordon/policies /tmp/p; f=$(ls /tmp/p/*.json | head -n 1); sed -i "1s/^/{\"no such key\": 1,\n/" "$f"; exec /usr/bin/cordond init --policy /tmp/p --'

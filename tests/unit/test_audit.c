@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -779,6 +781,52 @@ static void a_log_torn_in_its_first_record_begins_anew(void **state)
 	expect_intact(3);
 }
 
+static void record_for_ever(int copy_fd)
+{
+	struct audit *audit;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	audit = open_with((struct audit_options){ .copy_fd = copy_fd, .file_limit_bytes = 20000, .files_max = 999 });
+	for (int i = 0;; i++)
+		(void)record_number(audit, i, i % 7 == 0);
+}
+
+static void expect_unbroken(void)
+{
+	struct verify_report report = verify_plain();
+
+	if (report.result == VERIFY_BROKEN)
+		fail_msg("%s:%u: %s", report.why.file, report.why.line, report.why.text);
+}
+
+/* Killed at any moment, rotating as it goes: what is there chains, also while it grows, and the next one goes on from it. */
+static void a_killed_writer_leaves_a_log_that_goes_on(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 25; round++) {
+		int out[2], status;
+		char shown[500];
+		pid_t child;
+
+		assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0)
+			record_for_ever(out[1]);
+		/* Some lines later, another number each time. */
+		for (int i = 0; i <= round; i++)
+			assert_true(read(out[0], shown, sizeof(shown)) > 0);
+		if (round % 8 == 7)
+			expect_unbroken();
+		assert_int_equal(kill(child, SIGKILL), 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		close(out[0]);
+		close(out[1]);
+	}
+	assert_int_equal(audit_close(open_plain(), true), 0);
+	assert_int_equal(verify_with((struct verify_options){ .sealed = true }).result, VERIFY_INTACT);
+}
+
 static int try_open(struct err *error)
 {
 	struct audit_options options = { .dir = dir, .run = "r", .boot = "b", .copy_fd = -1 };
@@ -1079,6 +1127,7 @@ int main(void)
 		TEST(a_torn_line_stays_as_evidence),
 		TEST(repeated_crashes_are_recovered),
 		TEST(a_log_torn_in_its_first_record_begins_anew),
+		TEST(a_killed_writer_leaves_a_log_that_goes_on),
 		TEST(a_damaged_tail_is_not_continued),
 		TEST(a_second_writer_is_refused),
 		TEST(planted_folders_and_files_are_refused),

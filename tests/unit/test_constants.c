@@ -114,6 +114,24 @@ static void the_kernel_takes_every_right_we_handle_for_its_abi(void **state)
 		assert_int_equal(create_ruleset(landlock_handled(abi), LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | LANDLOCK_SCOPE_SIGNAL, abi), 0);
 }
 
+static void a_pidfd_tells_who_it_is(void **state)
+{
+	struct sys_pidfd_info info;
+	int fd = sys_pidfd_open(getpid(), 0);
+
+	(void)state;
+	assert_true(fd >= 0);
+	if (sys_pidfd_info(fd, &info) < 0) {
+		close(fd);
+		skip(); /* before 6.13 */
+	}
+	close(fd);
+	assert_int_equal(info.tgid, getpid());
+	assert_int_equal(info.ppid, getppid());
+	assert_int_equal(info.ruid, getuid());
+	assert_int_equal(info.rgid, getgid());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +139,7 @@ int main(void)
 		cmocka_unit_test(call_numbers_are_the_unified_ones),
 		cmocka_unit_test(the_kernel_takes_the_seccomp_flags),
 		cmocka_unit_test(the_kernel_takes_every_right_we_handle_for_its_abi),
+		cmocka_unit_test(a_pidfd_tells_who_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -868,7 +868,7 @@ static void a_proxy_that_keeps_dying_later_leaves_the_container_degraded(void **
 	assert_text(&c, was_heard, "state ready");
 	assert_text(&c, was_heard, "state degraded waiting for proxy sample");
 	assert_text(&c, was_printed, "state degraded: proxy sample is lost: nothing is launched");
-	assert_true(is_heard(&c, "state degraded final proxy sample is lost"));
+	assert_text(&c, was_heard, "state degraded final proxy sample is lost"); /* its line may be printed before the message is read */
 	assert_int_equal(kill(c.pid, SIGTERM), 0);
 	assert_int_equal(ends_with(&c, 0, NULL), 0);
 	finish(&c);

@@ -41,7 +41,7 @@ static const struct { const char *file, *text; } good[] = {
 	{ "services/web.json", "{\n\t\"command\": [\"web\", \"-p\", \"{PORT}\", \"-p\"], \"user\": \"www\", \"probe\": \"tcp\", \"port\": 80, \"ready_ms\": 500,\n"
 			       "\t\"environment\": [\"A=b\"], \"enabled\": true\n}\n" },
 	{ "transports/host.json", "{ \"entry_names\": [\"sh\", \"cat\"] }\n" },
-	{ "transports/other.json", "{ \"entry_names\": [\"cat\", \"git\"] }\n" },
+	{ "transports/other.json", "{ \"entry_names\": [\"cat\", \"git\"], \"entry_paths\": [\"/workspace/a/b\", \"/workspace/a/c\"] }\n" },
 };
 
 /* ---- a folder per test ---- */
@@ -165,6 +165,9 @@ static void a_good_folder_becomes_what_it_says(void **state)
 	assert_int_equal(p->services[0].ready_ms, 500);
 	assert_int_equal(p->entry_names.nr, 3);	/* a name that two transports call stands once */
 	assert_null(p->entry_names.items[3]);
+	assert_int_equal(p->entry_paths.nr, 2);
+	assert_string_equal(p->entry_paths.items[1], "/workspace/a/c");
+	assert_null(p->entry_paths.items[2]);
 	assert_int_equal(p->files.nr, ARRAY_SIZE(good));
 	assert_string_equal(p->files.items[0], "commands/a.json");
 	policy_free(p);
@@ -305,6 +308,31 @@ static const struct fault {
 	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"http\", \"enabled\": true }", 1, 1, "", "\"probe_url\"" },
 	{ "services/web.json", "{ \"environment\": [\"A\"] }", 1, 19, "environment[0]", "NAME=VALUE" },
 	{ "transports/host.json", "{ \"entry_names\": [\"a/b\"] }", 1, 19, "entry_names[0]", "without" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"a\"] }", 1, 19, "entry_paths[0]", "absolute" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"~/a/b\"] }", 1, 19, "entry_paths[0]", "absolute" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/workspace/a/../b\"] }", 1, 19, "entry_paths[0]", "\"..\"" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/workspace/a/b\",\n\"/workspace/a\"] }", 2, 1, "entry_paths[1]", "folder below" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/workspace\"] }", 1, 19, "entry_paths[0]", "folder below" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/usr/a/b\"] }", 1, 19, "entry_paths[0]", "folder below" },
+	{ "transports/host.json", "{ \"templates\": [ { \"kind\": \"any\" } ] }", 1, 28, "templates[0].kind", "housekeeping, wrap" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [] } ] }", 1, 28, "templates[0].argv", "begins with the name" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"\", \"a\"] } ] }", 1, 28, "templates[0].argv", "begins with the name" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [{ \"is\": \"text\" }] } ] }", 1, 28, "templates[0].argv", "begins with the name" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n7] } ] }", 2, 1, "templates[0].argv[1]", "expected an object" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n\"\\u0001\"] } ] }", 2, 1, "templates[0].argv[1]", "control character" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n{ \"is\": \"any\" }] } ] }", 2, 9, "templates[0].argv[1].is", "text, quoted" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n{ \"is\": \"path\" }] } ] }", 2, 1, "templates[0].argv[1]", "\"under\"" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n{ \"is\": \"text\", \"under\": [\"/a\"] }] } ] }", 2, 1, "templates[0].argv[1]", "\"under\"" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n{ \"is\": \"path\", \"under\": [\"a\"] }] } ] }", 2, 27, "templates[0].argv[1].under[0]", "absolute" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n{ \"is\": \"sha256\", \"digests\": [\"AB\"] }] } ] }", 2, 31, "templates[0].argv[1].digests[0]", "64 lower-case" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n{ \"is\": \"rest\" }, \"b\"] } ] }", 2, 1, "templates[0].argv[1]", "only at the end" },
+	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"a\",\n{ \"is\": \"rest\", \"before\": \"x\" }] } ] }", 2, 1, "templates[0].argv[1]", "whole words" },
+	{ "transports/host.json", "{ \"templates\": [ { \"id\": \"a\", \"kind\": \"wrap\", \"argv\": [\"a\"], \"why\": \"x\" } ] }", 1, 18, "templates[0]", "\"rest\"" },
+	{ "transports/host.json", "{ \"templates\": [ { \"id\": \"a\", \"kind\": \"housekeeping\", \"argv\": [\"a\"], \"why\": \"x\" },\n"
+				  "{ \"id\": \"a\", \"kind\": \"housekeeping\", \"argv\": [\"b\"], \"why\": \"x\" } ] }", 2, 1, "templates[1]", "taken by transports/host.json:1" },
+	{ "transports/host.json", "{ \"templates\": [ { \"id\": \"a\", \"kind\": \"housekeeping\", \"argv\": [\"a\"] } ] }", 1, 18, "templates[0]", "\"why\" is missing" },
+	{ "environment.json", "{ \"helpers\": [ { \"setters\": [] } ] }", 1, 29, "helpers[0].setters", "at least one" },
+	{ "environment.json", "{ \"helpers\": [ { \"setters\": [\"git\"] } ] }", 1, 16, "helpers[0]", "\"names\" is missing" },
 };
 
 static void every_fault_is_named_with_its_place(void **state)
@@ -371,6 +399,31 @@ static void a_command_described_twice_names_both_places(void **state)
 	(void)state;
 	write_file("commands/b.json", text);
 	expect_error("commands/b.json", 3, 0, "", "\"cat\" is described by commands/a.json:3 already");
+}
+
+/* Whoever runs what its arguments say, or reads code, would set names for others. */
+static void a_shell_vouches_for_no_name(void **state)
+{
+	static const char *const setters[] = { "sh", "b*", "python3", "env", "git" };
+	struct policy *p = NULL;
+	char text[1024];
+	size_t i;
+
+	(void)state;
+	write_file("commands/b.json", "{ \"commands\": [ { \"names\": [\"sh\", \"bash\"], \"effects\": [\"shell\"] }, { \"names\": [\"python*\"], \"effects\": [\"code\"] },\n"
+				      "{ \"names\": [\"env\"], \"effects\": [\"run\"] }, { \"names\": [\"git\"], \"effects\": [\"code\", \"write\"] } ] }");
+	for (i = 0; i < ARRAY_SIZE(setters); i++) {
+		snprintf(text, sizeof(text), "{ \"mode\": \"all\", \"image\": \"pass\", \"baseline\": [], \"allow\": [], \"deny\": [], \"code_names\": [\"A\"], \"text_names\": [],\n"
+			 "\"helpers\": [ { \"setters\": [\"%s\"], \"names\": [\"A\"] } ] }", setters[i]);
+		write_file("environment.json", text);
+		if (i + 1 < ARRAY_SIZE(setters)) {
+			expect_error("environment.json", 2, 0, "", "cannot vouch");
+			continue;
+		}
+		assert_int_equal(policy_load(folder, &p, NULL), 0);
+		assert_int_equal(p->environment.nr_helpers, 1);
+		policy_free(p);
+	}
 }
 
 /* ---- faults of the folder ---- */
@@ -492,6 +545,7 @@ static void the_shipped_policy_loads(void **state)
 	assert_false(p->unreviewed_allow);
 	assert_string_equal(p->launch_user, "agent");
 	assert_true(p->entry_names.nr >= 20);
+	assert_true(p->entry_paths.nr >= 3);
 	policy_free(p);
 }
 
@@ -540,6 +594,7 @@ int main(void)
 		IN_FOLDER(ids_are_unique_across_modes),
 		IN_FOLDER(rules_hidden_by_earlier_ones_are_errors),
 		IN_FOLDER(a_command_described_twice_names_both_places),
+		IN_FOLDER(a_shell_vouches_for_no_name),
 		IN_FOLDER(a_missing_file_is_an_error),
 		cmocka_unit_test(a_missing_folder_is_an_error),
 		IN_FOLDER(misspelt_files_are_errors),

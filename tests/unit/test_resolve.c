@@ -170,6 +170,35 @@ static void descriptors_are_the_callers(void **state)
 	close(pipes[1]);
 }
 
+/* A caller whose root is known is resolved as one whose root is looked up. */
+static void a_known_root_changes_nothing(void **state)
+{
+	static const char *const paths[] = { "/", "/etc/passwd", "//etc/./passwd", "/etc/../etc/passwd", "/bin/sh", "/usr/bin/", "/proc/self/exe",
+					     "/proc/self/cwd/a/link/file", "/etc/none", "/none", "/none/none", "/etc/passwd/x", "a/link/file", "fresh",
+					     "absolute", "up", "a/b/none", "." };
+	int root = open("/", O_PATH | O_DIRECTORY);
+	static struct resolved known;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(paths); i++) {
+		const char *path = paths[i / 2];
+		int expected = resolve(getpid(), AT_FDCWD, path, i % 2, &r);
+
+		assert_int_equal(resolve_under(root, getpid(), AT_FDCWD, path, i % 2, &known), expected);
+		if (expected < 0)
+			continue;
+		assert_int_equal(known.missing, r.missing);
+		assert_int_equal(known.nameless, r.nameless);
+		assert_string_equal(known.path, r.path);
+		assert_int_equal(known.stat.st_ino, r.stat.st_ino);
+		assert_int_equal(known.fd < 0, r.fd < 0);
+		resolved_close(&known);
+		resolved_close(&r);
+	}
+	assert_int_equal(fcntl(root, F_GETFD), 0);
+	close(root);
+}
+
 /* "/" and "self" are another process's: its root folder, its number. */
 static void root_and_self_are_the_callers(void **state)
 {
@@ -205,6 +234,7 @@ int main(void)
 		cmocka_unit_test(errors_are_the_kernels),
 		cmocka_unit_test(more_than_64_links_are_too_many),
 		cmocka_unit_test(descriptors_are_the_callers),
+		cmocka_unit_test(a_known_root_changes_nothing),
 		cmocka_unit_test(root_and_self_are_the_callers),
 	};
 

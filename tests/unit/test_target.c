@@ -65,6 +65,36 @@ static void a_string_may_end_with_the_last_byte_before_nothing(void **state)
 	end_child();
 }
 
+/* One-byte strings, each on a page of its own: what is read of them is bounded, and pages that come again are not fetched again. */
+static void scattered_strings_have_a_limit(void **state)
+{
+	const size_t nr_pages = TARGET_FETCHES_MAX + 100, nr = 100000;
+	char *scattered = mmap(NULL, nr_pages * TARGET_PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char **vector = calloc(nr + 1, sizeof(*vector));
+	struct target_vector v = { 0 };
+
+	(void)state;
+	assert_ptr_not_equal(scattered, MAP_FAILED);
+	for (size_t i = 0; i < nr; i++)
+		vector[i] = scattered + i % 900 * TARGET_PAGE;
+	start_child();
+	assert_int_equal(target_read_vector(&target, (uint64_t)(uintptr_t)vector, &v), 0);
+	assert_int_equal(v.nr, nr);
+	assert_int_equal(v.strings.len, nr);
+	assert_true(target.fetches < 4000);
+	end_child();
+	for (size_t i = 0; i < nr; i++)
+		vector[i] = scattered + i % nr_pages * TARGET_PAGE;
+	start_child();
+	assert_int_equal(target_read_vector(&target, (uint64_t)(uintptr_t)vector, &v), -E2BIG);
+	assert_int_equal(target_read_vector(&target, (uint64_t)(uintptr_t)vector, &v), -E2BIG);
+	end_child();
+	target_init(&target, child);
+	buf_free(&v.strings);
+	free(vector);
+	munmap(scattered, nr_pages * TARGET_PAGE);
+}
+
 static void a_string_that_runs_into_nothing_is_a_fault(void **state)
 {
 	_cleanup_buf_ struct buf b = { 0 };
@@ -179,6 +209,7 @@ static void a_process_that_is_gone_gives_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scattered_strings_have_a_limit),
 		cmocka_unit_test(a_string_may_end_with_the_last_byte_before_nothing),
 		cmocka_unit_test(a_string_that_runs_into_nothing_is_a_fault),
 		cmocka_unit_test(a_string_across_two_pages_is_whole_and_bounded),

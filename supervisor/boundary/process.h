@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /proc says of a process that is alive now. All of it may be another process's a moment later: pair it with its start time, or ask again. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct process_facts {
+	pid_t parent;
+	unsigned long long start;	/* clock ticks after boot: with the pid, who it is */
+};
+
+/* Returns 0, or -errno (-ENOENT, -ESRCH: no such process). */
+int process_read(pid_t pid, struct process_facts *ret_facts);
+/* The parent, 0 when that is outside our namespace; -1 when there is no such process. */
+pid_t process_parent(pid_t pid);
+/* The id of the thread group that tid belongs to; tid itself when that cannot be known. */
+pid_t process_group(pid_t tid);
+/* How many seccomp filters it carries; -1 when there is no such process. */
+int process_filters(pid_t pid);
+/* Whether tid is a thread of the process pid. */
+bool process_has_thread(pid_t pid, pid_t tid);

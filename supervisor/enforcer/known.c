@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes that called before. A table of fixed size; whoever comes later takes the place. The enforcer's one thread. */
+#include "supervisor/enforcer/known.h"
+
+#include "supervisor/base/sys.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define KNOWN_MAX 64
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL	/* since 6.9 */
+#endif
+
+static struct known table[KNOWN_MAX];
+
+static struct known *place_of(pid_t tid)
+{
+	return &table[(unsigned)tid % KNOWN_MAX];
+}
+
+static void empty(struct known *k)
+{
+	if (k->tid)
+		close(k->pidfd);
+	k->tid = 0;
+}
+
+void known_forget(pid_t tid)
+{
+	struct known *k = place_of(tid);
+
+	if (k->tid == tid)
+		empty(k);
+}
+
+/* Older kernels give no pidfd to a thread that is not the leader: such a one is looked up every time. */
+static bool meet(struct known *k, pid_t tid)
+{
+	char link[48];
+	struct stat st;
+	ssize_t len;
+
+	k->pidfd = sys_pidfd_open(tid, PIDFD_THREAD);
+	if (k->pidfd < 0)
+		k->pidfd = sys_pidfd_open(tid, 0);
+	if (k->pidfd < 0)
+		return false;
+	k->tid = tid;
+	snprintf(link, sizeof(link), "/proc/%d/exe", tid);
+	len = readlink(link, k->program, sizeof(k->program));
+	if (len <= 0 || (size_t)len == sizeof(k->program) || stat(link, &st) < 0 || process_read(tid, &k->facts) < 0)
+		return false;
+	k->program_len = (size_t)len;
+	k->program_ino = st.st_ino;
+	/* Read by number: the number was this process's all the while if it still is. */
+	return sys_pidfd_send_signal(k->pidfd, 0) == 0;
+}
+
+const struct known *known_process(pid_t tid)
+{
+	struct known *k = place_of(tid);
+
+	if (k->tid == tid && sys_pidfd_send_signal(k->pidfd, 0) == 0)
+		return k;
+	empty(k);
+	if (meet(k, tid))
+		return k;
+	empty(k);
+	return NULL;
+}

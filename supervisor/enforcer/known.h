@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a record says of the process behind an allowed call, kept from one of its calls to the next: reading it anew costs more than judging.
+ *
+ * An entry is held to its process by a pidfd, so a number that is another's by now finds nothing; a verified exec makes its process unknown
+ * (exec.c). So identity, start time and program are exact; the parent is the one it had when first seen, and the program's path what it was called
+ * then. Not for mode off, where execs are not verified, and not for refusals, which are looked up anew.
+ */
+#pragma once
+
+#include "supervisor/boundary/process.h"
+
+#include <sys/stat.h>
+
+#define KNOWN_PATH_MAX 256
+
+struct known {
+	pid_t tid;
+	int pidfd;			/* owned */
+	struct process_facts facts;
+	ino_t program_ino;
+	size_t program_len;
+	char program[KNOWN_PATH_MAX];
+};
+
+/* NULL when it cannot be kept: gone, or a longer path than that. Good until the next call. */
+const struct known *known_process(pid_t tid);
+void known_forget(pid_t tid);
