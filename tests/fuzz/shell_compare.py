@@ -99,7 +99,7 @@ def stand_in(name):
     """A name in a text becomes a program of the jail."""
     path = os.path.normpath(name if name.startswith('/') else '/bin/' + name)
     target = root + path
-    if not re.match(r'/(bin|sbin|usr|opt|etc|lib)/', path) or os.path.lexists(target) or '.so' in path:
+    if not re.match(r'/(bin|sbin|usr|opt|lib)/', path) or os.path.lexists(target) or '.so' in path:
         return
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
