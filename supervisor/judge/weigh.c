@@ -164,15 +164,86 @@ static void weigh_changed(struct weighing *w, const struct argument *item)
 	ask_inside(w, &(struct action){ .kind = ACTION_WRITE, .path = path, .cwd = j->action->cwd }, judge_path);
 }
 
-static void weigh_read(struct weighing *w, const char *text, uint8_t flags)
+/* Whether a pattern of file names may reach a place: part by part, as far as the place's name goes. "*" finds no name with a dot before it. */
+static bool may_reach(const char *pattern, const char *place)
+{
+	char part[256], name[256];
+
+	for (;;) {
+		size_t part_len, name_len;
+
+		pattern += strspn(pattern, "/");
+		place += strspn(place, "/");
+		if (!*place || !*pattern)
+			return !*place;
+		part_len = strcspn(pattern, "/");
+		name_len = strcspn(place, "/");
+		if (part_len >= sizeof(part) || name_len >= sizeof(name))
+			return true;
+		memcpy(part, pattern, part_len);
+		memcpy(name, place, name_len);
+		part[part_len] = name[name_len] = '\0';
+		if ((*name == '.' && strchr("*?[", *part)) || !glob_match(part, name, false))
+			return false;
+		pattern += part_len;
+		place += name_len;
+	}
+}
+
+/* The list's entries are names or globs themselves: a glob is tried by one name that it matches. */
+static bool may_reach_any(const struct strings *list, const char *home, const char *pattern)
+{
+	const char *const homes[] = { home ? home : "/root", "/root", "/home/x" };
+	char place[PATH_MAX];
+	size_t i, h;
+
+	for (i = 0; i < list->nr; i++) {
+		const char *entry = list->items[i];
+		bool below_home = *entry == '~';
+
+		for (h = 0; h < (below_home ? 3 : 1); h++) {
+			char *c = place;
+
+			if ((size_t)snprintf(place, sizeof(place), "%s%s", below_home ? homes[h] : "", entry + below_home) >= sizeof(place))
+				return true;
+			for (; *c; c++)
+				if (*c == '*')
+					*c = c[1] ? '1' : '\0';
+			if (may_reach(pattern, place))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void weigh_pattern(struct weighing *w, const char *text)
+{
+	const struct judging *j = w->j;
+	const struct paths *paths = &j->policy->paths;
+	char path[PATH_MAX];
+
+	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) == 0 &&
+	    (may_reach_any(&paths->protected_names, j->subject->home, path) || may_reach_any(&paths->hidden, j->subject->home, path) ||
+	     may_reach_any(&paths->secret_files, j->subject->home, path)))
+		w->ret->effects |= EFFECT_SECRET;
+}
+
+static void weigh_read(struct weighing *w, const char *text, uint8_t flags, bool opens)
 {
 	const struct judging *j = w->j;
 	char path[PATH_MAX];
 
+	if (!at_execve(j) && flags & WORD_GLOB)
+		weigh_pattern(w, text);
 	if (at_execve(j) || flags & WORD_DYNAMIC || strcmp(text, "-") == 0 || !*text)
 		return;
 	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) < 0) {
 		w->ret->effects |= EFFECT_UNKNOWN;
+		return;
+	}
+	if (!opens) {		/* names are no secrets, but those of protected places */
+		if (path_in_list(&j->policy->paths.protected_names, j->subject->home, path) || path_in_list(&j->policy->paths.hidden, j->subject->home, path))
+			ask_inside(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
 		return;
 	}
 	if (path_is_sensitive(j->policy, path) || matches_list(&j->policy->paths.secret_files, path))
@@ -220,6 +291,8 @@ static void weigh_url(struct weighing *w, const struct argument *item)
 	w->nr_targets++;
 	if (at_execve(w->j))
 		return;
+	if (strncmp(item->text, "file://", 7) == 0)
+		weigh_read(w, item->text + 7, item->flags, true);
 	if (text_is_destructive(w->j->policy, item->text))
 		w->ret->effects |= EFFECT_PUBLISH;
 	if (item->flags & WORD_DYNAMIC || url_parse(item->text, true, &url)) {
@@ -270,7 +343,7 @@ static void weigh_body(struct weighing *w, const struct argument *item)
 	if (text_is_destructive(w->j->policy, item->text))
 		w->ret->effects |= EFFECT_PUBLISH;
 	if (*item->text == '@')
-		weigh_read(w, item->text + 1, item->flags);
+		weigh_read(w, item->text + 1, item->flags, true);
 }
 
 /* Passive requests pass where all their targets are declared; otherwise they are requests like others. */
@@ -404,7 +477,8 @@ static void weigh_item(struct weighing *w, const struct argument *item)
 		weigh_changed(w, item);
 		break;
 	case ROLE_READ:
-		weigh_read(w, item->text, item->flags);
+	case ROLE_LOOK:
+		weigh_read(w, item->text, item->flags, item->role == ROLE_READ);
 		break;
 	case ROLE_SCRIPT:
 		weigh_script(w, item);
