@@ -482,6 +482,7 @@ int client_run(int argc, char **argv)
 
 int client_entry(char **argv)
 {
+	static const char entry_folder[] = CORDON_ENTRY_DIR "/";
 	char folder[4096];
 	struct ask ask = {
 		.agent = getenv("CORDON_AGENT"),
@@ -490,7 +491,11 @@ int client_entry(char **argv)
 		.flags = REQUEST_ENTRY,
 	};
 
-	/* The name alone: the next program of that name in PATH is meant, in the agents' namespaces. */
-	argv[0] = (char *)(uintptr_t)path_base(argv[0]);
+	/*
+	 * The name alone: the next program of that name in PATH is meant, in the agents' namespaces. Any other path is that of a program there:
+	 * this host calls one by its path, and met our link in its place (entry_paths).
+	 */
+	if (!strchr(argv[0], '/') || strncmp(argv[0], entry_folder, sizeof(entry_folder) - 1) == 0)
+		argv[0] = (char *)(uintptr_t)path_base(argv[0]);
 	return launch(&ask);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who would receive what is sent to a loopback address. The kernel is asked for the very socket that it would deliver to, which is one look into
- * its tables; a dump of all listeners of a port walks all of them, and says nothing of which one is meant.
+ * Who would receive what is sent to a loopback address. For TCP the kernel is asked for the very listener that it would connect to, which is one look
+ * into its tables. For UDP every socket of the port counts.
  */
 #include "supervisor/boundary/loopback.h"
 
@@ -110,6 +110,55 @@ static int ask(const struct sockaddr *address, bool udp, uid_t uid)
 	return r;
 }
 
+/* Reads a dump to its end. Returns as read_answer(), for all of its sockets together. */
+static int read_dump(int fd, in_port_t port, uid_t uid)
+{
+	_Alignas(struct nlmsghdr) char buffer[16384];
+	int r = 1;
+
+	for (;;) {
+		ssize_t len = recv(fd, buffer, sizeof(buffer), 0);
+		const struct nlmsghdr *h = (const void *)buffer;
+
+		if (len <= 0)
+			return -1;
+		for (; NLMSG_OK(h, (size_t)len); h = NLMSG_NEXT(h, len)) {
+			const struct inet_diag_msg *m = NLMSG_DATA(h);
+
+			if (h->nlmsg_type == NLMSG_DONE)
+				return r;
+			if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
+				return -1;
+			if (m->id.idiag_sport == port && m->idiag_uid != uid)
+				r = 0;
+		}
+	}
+}
+
+/*
+ * Datagrams find their receiver one by one: a socket of the agent's own that takes them while we look can be closed a moment later, and then they reach
+ * whoever else is bound to that port. So nobody else may be, on any address.
+ */
+static int foreign_receivers(in_port_t port, int family, uid_t uid)
+{
+	struct question q = {
+		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.body = { .sdiag_family = (__u8)family, .sdiag_protocol = IPPROTO_UDP, .idiag_states = ~0U, .id.idiag_sport = port },
+	};
+	int fd = open_diag(), r = -1;
+
+	if (fd >= 0 && send(fd, &q, sizeof(q), 0) == sizeof(q))
+		r = read_dump(fd, port, uid);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static bool only_uid_receives(in_port_t port, uid_t uid)
+{
+	return foreign_receivers(port, AF_INET, uid) == 1 && foreign_receivers(port, AF_INET6, uid) == 1;
+}
+
 /* A kernel without the protocol's part of sock_diag says "no such socket" to every question. So it must first find one of ours, as not another's. */
 static bool answers(bool udp)
 {
@@ -134,5 +183,7 @@ bool loopback_only_uid_listens(const struct sockaddr *address, int socket_type, 
 
 	if (!known[udp])
 		known[udp] = answers(udp);
-	return known[udp] && ask(address, udp, uid) == 1;
+	if (!known[udp])
+		return false;
+	return udp ? only_uid_receives(((const struct sockaddr_in *)(const void *)address)->sin_port, uid) : ask(address, false, uid) == 1;
 }

@@ -123,9 +123,11 @@ static int lock_tree(struct builder *b)
 	return r;
 }
 
-/* Of our own from here on, and what we do in it does not travel to the container's. */
+/* Of our own from here on, and what we do in it does not travel to where it was copied from. */
 static int enter_copy(struct builder *b)
 {
+	if (b->plan->container_fd > 0 && setns(b->plan->container_fd, CLONE_NEWNS) < 0)
+		return err_set(b->error, -errno, "cannot enter the container's mount namespace: %s", strerror(errno));
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_set(b->error, -errno, "cannot make a mount namespace: %s", strerror(errno));
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)

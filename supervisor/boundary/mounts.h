@@ -17,6 +17,7 @@
 
 struct mounts_plan {
 	bool off;			/* only mask; the rest stays as it is */
+	int container_fd;		/* the mount namespace to copy: see mounts_host_leave(); 0 or less: our own */
 	/* Lists are NULL-terminated, or NULL; paths are absolute. */
 	const char *const *write_roots;	/* missing ones are skipped; not "/" */
 	const char *const *masks;	/* become an empty read-only folder (mode 0755) or an empty 0444 file; missing ones are skipped */

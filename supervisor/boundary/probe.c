@@ -43,7 +43,7 @@ static const struct probe probes[] = {
 	{ "foreign_abi", probe_foreign_abi, "a seccomp profile that allows seccomp(2), as Docker's default does" },
 };
 
-_Static_assert(ARRAY_SIZE(probes) <= LAYERS_MAX, "callers have room for LAYERS_MAX");
+_Static_assert(ARRAY_SIZE(probes) < LAYERS_MAX, "callers have room for LAYERS_MAX, and the enforcer for host_exec after them");
 
 void found(struct finding *f, enum layer_state state, const char *format, ...)
 {
@@ -125,6 +125,13 @@ static void wait_or_kill(pid_t pid, struct finding *f)
 	(void)probe_reap(pid);
 }
 
+static const char *const *host_roots, *const *host_entry_paths;	/* for the child */
+
+static void run_host_exec(struct finding *f)
+{
+	probe_host_exec_places(f, host_roots, host_entry_paths);
+}
+
 static void run_probe(const struct probe *probe, struct finding *f)
 {
 	pid_t pid;
@@ -144,26 +151,42 @@ static void run_probe(const struct probe *probe, struct finding *f)
 	wait_or_kill(pid, f);
 }
 
+static void fill_layer(const struct probe *probe, struct finding *shared, struct layer *ret_layer)
+{
+	struct finding alone;
+
+	if (shared) {
+		run_probe(probe, shared);
+		alone = *shared;
+	} else {
+		found(&alone, LAYER_UNSUPPORTED, "The probe cannot be started: no memory.");
+	}
+	*ret_layer = (struct layer){ .name = probe->name, .state = alone.state };
+	memcpy(ret_layer->why, alone.why, sizeof(ret_layer->why));
+	ret_layer->how = ret_layer->state == LAYER_ACTIVE ? NULL : probe->how;
+}
+
 unsigned probe_layers(struct layer ret_layers[static LAYERS_MAX])
 {
-	struct finding *shared = probe_share(sizeof(*shared)), alone;
+	struct finding *shared = probe_share(sizeof(*shared));
 
-	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
-		struct layer *layer = &ret_layers[i];
-
-		if (shared) {
-			run_probe(&probes[i], shared);
-			alone = *shared;
-		} else {
-			found(&alone, LAYER_UNSUPPORTED, "The probe cannot be started: no memory.");
-		}
-		*layer = (struct layer){ .name = probes[i].name, .state = alone.state };
-		memcpy(layer->why, alone.why, sizeof(layer->why));
-		layer->how = layer->state == LAYER_ACTIVE ? NULL : probes[i].how;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(probes); i++)
+		fill_layer(&probes[i], shared, &ret_layers[i]);
 	if (shared)
 		munmap(shared, sizeof(*shared));
 	return ARRAY_SIZE(probes);
+}
+
+void probe_host_exec(const char *const *roots, const char *const *entry_paths, struct layer *ret_layer)
+{
+	static const struct probe probe = { "host_exec", run_host_exec, "a mode other than off, --cap-add SYS_ADMIN --security-opt apparmor=unconfined, and cordond as PID 1" };
+	struct finding *shared = probe_share(sizeof(*shared));
+
+	host_roots = roots;
+	host_entry_paths = entry_paths;
+	fill_layer(&probe, shared, ret_layer);
+	if (shared)
+		munmap(shared, sizeof(*shared));
 }
 
 const char *layer_state_name(enum layer_state state)

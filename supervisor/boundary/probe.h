@@ -25,5 +25,11 @@ struct layer {
  * Takes well under 100 ms. Returns the number filled.
  */
 unsigned probe_layers(struct layer ret_layers[static LAYERS_MAX]);
+/*
+ * The layer "host_exec" of a container whose write roots these are (NULL-terminated, absolute; missing and read-only ones do not count): in our
+ * own mount namespace, which is the one `docker exec` enters, a file there is not executed and a link there is not followed; degraded where
+ * an entry path is not covered.
+ */
+void probe_host_exec(const char *const *roots, const char *const *entry_paths, struct layer *ret_layer);
 const char *layer_state_name(enum layer_state state);
 const struct layer *layer_find(const struct layer *layers, unsigned nr_layers, const char *name);

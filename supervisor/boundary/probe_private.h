@@ -44,3 +44,5 @@ void probe_mounts(struct finding *f);
 void probe_capabilities(struct finding *f);
 void probe_no_new_privs(struct finding *f);
 void probe_foreign_abi(struct finding *f);
+
+void probe_host_exec_places(struct finding *f, const char *const *roots, const char *const *entry_paths);

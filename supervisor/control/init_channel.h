@@ -40,6 +40,7 @@ enum kept_kind {
 	KEPT_ZYGOTE,		/* id: zygote id */
 	KEPT_KEEPER,		/* id: launch id */
 	KEPT_GUARD,		/* id 0: the fanotify descriptor of the masks */
+	KEPT_CONTAINER_MOUNTS,	/* id 0: the namespace PID 1 was started in; from PID 1 itself */
 };
 
 struct init_message {

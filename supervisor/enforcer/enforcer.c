@@ -119,15 +119,25 @@ static int take_inheritance(struct enforcer *e, struct inheritance *in)
 	return -EPIPE;
 }
 
+/* Namespaces first: what is not kept is made while the boundary is prepared. */
+static void adopt_mounts(struct enforcer *e, struct inheritance *in)
+{
+	for (size_t i = 0; i < in->nr; i++) {
+		struct kept_item *item = &in->items[i];
+
+		if (item->kind == KEPT_AGENT_MOUNTS)
+			e->mounts[item->id == 1] = TAKE_FD(item->fd);
+		else if (item->kind == KEPT_CONTAINER_MOUNTS)
+			e->container_mounts = TAKE_FD(item->fd);
+	}
+}
+
 static void adopt(struct enforcer *e, struct inheritance *in)
 {
 	for (size_t i = 0; i < in->nr; i++) {
 		struct kept_item *item = &in->items[i];
 
 		switch (item->kind) {
-		case KEPT_AGENT_MOUNTS:
-			e->mounts[item->id == 1] = item->fd;
-			break;
 		case KEPT_ZYGOTE:
 			zygote_adopt(e, item->id, item->fd);
 			break;
@@ -138,7 +148,8 @@ static void adopt(struct enforcer *e, struct inheritance *in)
 			(void)protected_adopt(e, item->fd);
 			break;
 		default:
-			close(item->fd);
+			if (item->fd >= 0)
+				close(item->fd);
 		}
 	}
 	free(in->items);
@@ -340,9 +351,14 @@ static const struct layer *find_layer(const struct enforcer *e, const char *name
 static int prepare_boundary(struct enforcer *e, struct err *error)
 {
 	const struct layer *notify, *killable, *missing;
+	_cleanup_free_ const char **roots = NULL;
 	int r;
 
+	roots = plan_roots(e->policy, e->launch_user.home);
+	if (!roots)
+		return err_set(error, -ENOMEM, "out of memory");
 	e->nr_layers = probe_layers(e->layers);
+	probe_host_exec(roots, e->policy->entry_paths.items, &e->layers[e->nr_layers++]);
 	record_layers(e);
 	notify = find_layer(e, "notify");
 	killable = find_layer(e, "wait_killable");
@@ -369,7 +385,7 @@ static int prepare_process(struct enforcer *e)
 {
 	struct rlimit files = { 65536, 65536 };
 
-	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .guard.fd = -1, .exit_code = -1, .started_us = now_us() };
+	*e = (struct enforcer){ .epoll = -1, .init = INIT_CHANNEL_FD, .mounts = { -1, -1 }, .container_mounts = -1, .guard.fd = -1, .exit_code = -1, .started_us = now_us() };
 	/* Agents may be of our uid in some tiers, and root may be: nobody reads or traces us. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(e->init, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
@@ -418,6 +434,7 @@ int enforcer_main(void)
 		return fail(e, EXIT_POLICY, &error);
 	if (open_audit(e, &error) < 0)
 		return fail(e, EXIT_AUDIT, &error);
+	adopt_mounts(e, &in);
 	if (prepare_boundary(e, &error) < 0)
 		return fail(e, EXIT_LAYER, &error);
 	if (prepare_loop(e, &error) < 0)

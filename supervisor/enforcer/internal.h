@@ -246,6 +246,7 @@ struct enforcer {
 	unsigned seccomp_flags;
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
+	int container_mounts;		/* what they are copied from; -1: our own */
 	struct user_identity launch_user;
 	const char *const *image;	/* PID 1's environ, which is ours */
 	struct scope gateway;		/* HOST_GATEWAY, resolved at start */

@@ -107,7 +107,7 @@ const char **plan_roots(const struct policy *policy, const char *home)
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 {
 	_cleanup_free_ const char **roots = NULL, **masks = NULL, **homes = NULL;
-	struct mounts_plan plan = { .off = off };
+	struct mounts_plan plan = { .off = off, .container_fd = e->container_mounts };
 	int r;
 
 	if (e->mounts[off] >= 0)

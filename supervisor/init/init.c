@@ -178,7 +178,8 @@ void init_settle(struct init *init)
 		return;
 	}
 	init->was_ready = true;
-	init_set_state(init, STATE_READY, false, "%s", services_proxy(init) ? "enforcer and proxy are ready" : "enforcer is ready");
+	init_set_state(init, STATE_READY, false, "%s%s", services_proxy(init) ? "enforcer and proxy are ready" : "enforcer is ready",
+		       init->host_exec_missing ? ", host_exec is degraded" : "");
 	start_command(init);
 }
 
@@ -305,6 +306,7 @@ int init_run(const struct init_settings *settings)
 	init_set_state(&init, STATE_BOOT, false, "pid %d%s", getpid(), getpid() == 1 ? "" : ", not PID 1: reaping as a subreaper");
 	if (settings->mode_problem)
 		enforcer_tell(&init, INIT_RECORD, 3 /* AUDIT_HIGH */, settings->mode_problem);
+	host_exec_guard(&init);
 	enforcer_start(&init);
 	trust_start(&init);
 	init_settle(&init);

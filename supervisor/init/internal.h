@@ -225,6 +225,7 @@ struct init {
 	char *environment;		/* for launches; NULL until trust is done */
 	pid_t command_pid;
 	bool command_begun, was_ready, tty_given;
+	bool host_exec_missing;		/* see host_exec.c */
 	struct drain drain;
 	int exit_code;
 	uint64_t orphans_reaped;
@@ -292,6 +293,9 @@ bool reap(struct init *init);
 void signals_read(struct init *init);
 /* Pure: did it come from outside the container? */
 bool signal_from_outside(int code, pid_t sender, pid_t own_pid, pid_t own_parent);
+
+/* host_exec.c: before anything is started. Nothing in mode off */
+void host_exec_guard(struct init *init);
 
 /* drain.c */
 void drain_begin(struct init *init, const char *why);

@@ -306,7 +306,7 @@ static int load_all(struct load *l)
 		return r;
 	l->policy.files.nr = l->nr_files;
 	qsort(l->policy.files.items, l->nr_files, sizeof(*l->policy.files.items), compare_names);
-	l->policy.entry_names.items = no_items;
+	l->policy.entry_names.items = l->policy.entry_paths.items = no_items;
 	sha256_init(&l->hash);
 	for (i = 0; i < l->nr_files; i++) {
 		r = load_file(l, l->policy.files.items[i]);

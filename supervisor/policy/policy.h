@@ -223,6 +223,7 @@ struct policy {
 	struct network_port *ports; size_t nr_ports;
 	struct service *services; size_t nr_services;
 	struct strings entry_names;	/* transports/: programs a host calls by name */
+	struct strings entry_paths;	/* transports/: programs a host calls by absolute path, though agents can write them */
 	struct transport *transports; size_t nr_transports;
 	struct strings files;		/* every file read, relative, sorted */
 	void *memory;			/* private: owns every string and array */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transports/: the programs a host calls by name, and the command lines it issues as templates of words and holes. */
+/* transports/: the programs a host calls by name or by path, and the command lines it issues as templates of words and holes. */
 #include "supervisor/policy/sections.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/path.h"
 
 #include <errno.h>
 #include <string.h>
 
-static int read_entry_names(const struct node *node, void *ret)
+/* Adds a list to what other transports have: what two of them call stands once. check() looks at each item. */
+static int add_strings(const struct node *node, struct strings *all, int (*check)(const struct node *, const char *, const struct policy *),
+		       const struct policy *policy)
 {
-	struct strings *all = ret, list, joined = { 0 };
+	struct strings list, joined = { 0 };
 	size_t i, j;
 	int r = read_strings(node, &list);
 
@@ -26,15 +29,64 @@ static int read_entry_names(const struct node *node, void *ret)
 			.document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i
 		};
 
-		if (strchr(list.items[i], '/'))
-			return node_error(&child, "expected a program's name without \"/\"");
+		r = check(&child, list.items[i], policy);
+		if (r < 0)
+			return r;
 		for (j = 0; j < all->nr && strcmp(all->items[j], list.items[i]) != 0; j++)
 			;
-		if (j == all->nr) /* another transport may call the same program */
+		if (j == all->nr)
 			joined.items[joined.nr++] = list.items[i];
 	}
 	*all = joined;
 	return 0;
+}
+
+static int check_name(const struct node *node, const char *name, const struct policy *policy)
+{
+	(void)policy;
+	return strchr(name, '/') ? node_error(node, "expected a program's name without \"/\"") : 0;
+}
+
+static int read_entry_names(const struct node *node, void *ret)
+{
+	struct policy *policy = ret;
+
+	return add_strings(node, &policy->entry_names, check_name, policy);
+}
+
+/* Whether path lies in a folder below one of the roots, not in the root itself: hosts see another folder in its place. */
+static bool is_in_folder_below(const char *path, const struct strings *roots)
+{
+	size_t i, len;
+
+	for (i = 0; i < roots->nr; i++) {
+		len = strlen(roots->items[i]);
+		if (path_is_under(path, roots->items[i]) && path[len] && strchr(path + len + 1, '/'))
+			return true;
+	}
+	return false;
+}
+
+/* paths.json is read before transports/. */
+static int check_entry_path(const struct node *node, const char *path, const struct policy *policy)
+{
+	const char *read;
+	int r = read_path(node, &read);
+
+	if (r < 0)
+		return r;
+	if (path[0] != '/' || !path[1])
+		return node_error(node, "expected an absolute path");
+	if (!is_in_folder_below(path, &policy->paths.write) && !is_in_folder_below(path, &policy->paths.allowed_roots))
+		return node_error(node, "expected a program in a folder below one of \"write\" or \"allowed_roots\" of paths.json (and not below \"~\")");
+	return 0;
+}
+
+static int read_entry_paths(const struct node *node, void *ret)
+{
+	struct policy *policy = ret;
+
+	return add_strings(node, &policy->entry_paths, check_entry_path, policy);
 }
 
 /* ---- words ---- */
@@ -227,7 +279,8 @@ static int read_templates(const struct node *node, void *ret)
 int section_transport(const struct node *root, struct policy *policy)
 {
 	static const struct field fields[] = {
-		{ "entry_names", read_entry_names, offsetof(struct policy, entry_names), true },
+		{ "entry_names", read_entry_names, 0, true },
+		{ "entry_paths", read_entry_paths, 0, false },
 		{ "templates", read_templates, 0, false },
 	};
 

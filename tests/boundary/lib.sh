@@ -37,12 +37,16 @@ cat >"$WORK/inside" <<'INSIDE'
 set -eu
 work=$1 build=$2 policies=$3
 shift 3
+before=$(cat "$work/before" 2>/dev/null || :)
 mount --make-rprivate /
 stage=$work/stage
 mkdir "$stage"
 mount -t tmpfs -o mode=0755 tmpfs "$stage"
 mkdir "$stage/upper" "$stage/work"
 mount -t overlay -o "lowerdir=/etc,upperdir=$stage/upper,workdir=$stage/work" overlay /etc
+mkdir "$stage/bin" "$stage/bin-work"
+mount -t overlay -o "lowerdir=/usr/bin,upperdir=$stage/bin,workdir=$stage/bin-work" overlay /usr/bin
+ln -sf /srv/bin/cordon /usr/bin/cordon	# what entry paths lead to
 for place in /srv /run /home /var/lib/cordon; do mount -t tmpfs -o mode=0755 tmpfs "$place"; done
 for place in /workspace /var/tmp; do mount -t tmpfs -o mode=1777 tmpfs "$place"; done
 mkdir -p /srv/bin /srv/deny /srv/allow
@@ -72,6 +76,7 @@ mkdir /srv/open
 chmod 777 /srv/open
 ip link set lo up
 ip address add 10.99.0.1/32 dev lo
+eval "$before"
 exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CORDON_SHIM=/srv/bin/cordon-shim \
 	/srv/bin/cordond --policy /srv/policies "$@" init
 INSIDE
@@ -80,14 +85,14 @@ need_folder() {
 	[ -d "$1" ] || { mkdir -p "$1" && MADE+=("$1"); }
 }
 
-# fixture_start [MODE [UNREVIEWED]]: returns when the container is ready.
+# fixture_start [MODE [UNREVIEWED]]: returns when the container is ready. Lines in $WORK/before are done in it before PID 1 starts.
 fixture_start() {
 	local mode=${1:-guarded} unreviewed=${2:-allow}
 	need_folder /workspace
 	need_folder /var/lib/cordon
 	rm -rf "$WORK/stage"
 	# env -u: the machine's own Cordon settings are not the container's.
-	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "$SOURCE/policies" \
+	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "${FIXTURE_POLICIES:-$SOURCE/policies}" \
 		--mode "$mode" --unreviewed "$unreviewed" >"$WORK/log" 2>&1 </dev/null &
 	OUTER=$!
 	wait_until 20 test_pid1 || bail "the container starts" "$(tail -n 20 "$WORK/log")"
@@ -106,6 +111,11 @@ inside() {
 	nsenter -t "$PID1" -m -p -n --wd=/ -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "${FIXTURE_ENV[@]}" "$@"
 }
 FIXTURE_ENV=()
+
+# beneath COMMAND…: the same in the agents' mount namespace, once there was a launch.
+beneath() {
+	inside sh -c 'exec nsenter -t "$(pgrep -o -f "[z]ygote safe")" -m --wd=/ -- "$@"' sh "$@"
+}
 
 # run [RUN-OPTION…] -- COMMAND…: a launch. Leaves STATUS, OUT and ERR; stdio are pipes, as regular files would be opened again inside.
 run() {

@@ -23,18 +23,18 @@ passes() {	# NAME COMMAND…
 	succeeded "$name"
 }
 
-# An agent's way to a file without leave: a shell's redirection, or root's from outside.
+# An agent's way to a file without leave: a shell's redirection, or root's in the agents' namespace.
 plant() {
-	inside sh -c "$1"
+	beneath sh -c "$1"
 }
 
 # ---- the helper that every read and write begins with
 
 passes "the path helper is installed" sh -c "$INSTALL" sh $RESOLVER
-equal "with its mode and owner" "555 agent" "$(inside stat -c '%a %U' $RESOLVER)"
-digest() { inside sh -c "head -c -1 $RESOLVER | sha256sum | head -c 12"; }	# the SDK's, without the last end of line
+equal "with its mode and owner" "555 agent" "$(beneath stat -c '%a %U' $RESOLVER)"
+digest() { beneath sh -c "head -c -1 $RESOLVER | sha256sum | head -c 12"; }	# the SDK's, without the last end of line
 equal "and its bytes, which its name says" f8e24896b498 "$(digest)"
-equal "and nothing else" "$(basename $RESOLVER)" "$(inside ls $BIN)"
+equal "and nothing else" "$(basename $RESOLVER)" "$(beneath ls $BIN)"
 passes "it is installed again over itself" sh -c "$INSTALL" sh $RESOLVER
 plant "chmod u+w $RESOLVER; echo other > $RESOLVER"
 passes "and over something else" sh -c "$INSTALL" sh $RESOLVER
@@ -127,7 +127,7 @@ check "a launch of before is still the host's wrap" wait_until 10 test -e "$INSI
 
 run -- sh -c "${INSTALL/0555/0777}" sh $RESOLVER
 check "an installation with another mode fails" [ "$STATUS" -ne 0 ]
-equal "and leaves the mode" 555 "$(inside stat -c %a $RESOLVER)"
+equal "and leaves the mode" 555 "$(beneath stat -c %a $RESOLVER)"
 run -- sh -c "$INSTALL
 rm -rf /workspace/keep" sh $RESOLVER
 check "with a line more as well" [ "$STATUS" -ne 0 ]
@@ -168,7 +168,7 @@ refused "another interpreter's script in the helper's place"
 plant "printf '#!/bin/sh\nrm -rf /workspace/keep\nmkdir -p -- $BIN/made\necho > /tmp/ran-sh\n' > $RESOLVER"
 run -- $RESOLVER /workspace /workspace/a 0
 equal "a shell's script in the helper's place is judged by what it runs" "precious no yes" \
-	"$(cat "$INSIDE/workspace/keep") $([ -e "$INSIDE$BIN/made" ] && echo yes || echo no) $([ -e "$INSIDE/tmp/ran-sh" ] && echo yes)"
+	"$(cat "$INSIDE/workspace/keep") $(beneath test -e $BIN/made && echo yes || echo no) $([ -e "$INSIDE/tmp/ran-sh" ] && echo yes)"
 check "and nothing else ran" test ! -e "$INSIDE/tmp/ran"
 
 recorded "a launch's template is in its record" type=cmd_begin transport.id=sdk.exec transport.kind=wrap

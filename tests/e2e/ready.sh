@@ -18,6 +18,7 @@ check "status --json is JSON" host 'cordon status --json | python3 -m json.tool'
 doctor=$(host 'cordon doctor')
 matches "doctor shows the notify layer as active" 'notify[[:space:]]+active' "$doctor"
 matches "doctor shows the mounts layer as active" 'mounts[[:space:]]+active' "$doctor"
+matches "doctor shows the host_exec layer as active" 'host_exec[[:space:]]+active' "$doctor"
 docker rm -f "$GUARDED" >/dev/null
 
 # init -- CMD is a launch of the agents' user, after ready; its status is the container's.

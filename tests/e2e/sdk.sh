@@ -72,3 +72,21 @@ docker exec -d "$GUARDED" sh -lc 'sleep 4713'
 wait_until 10 host 'pgrep -fx "sleep 4713"'
 docker exec "$GUARDED" pkill -f -- 'sleep 4713' >/dev/null 2>&1
 check "pkill -f as the host's own command ends it" wait_until 10 host '! pgrep -fx "sleep 4713"'
+
+# The helper: installed by a launch, then called by its absolute path, past the entry links.
+HELPER=/tmp/openai-agents/bin/resolve-workspace-path-f8e24896b498
+install=$(cat "$HERE/../data/agents-sdk/install-path"; echo x) install=${install%x}
+check "the path helper is installed" docker exec "$GUARDED" sh -c "$install" sh "$HELPER"
+check "and is found" docker exec "$GUARDED" test -x "$HELPER"
+equal "called by its path it answers" /workspace/a/b "$(docker exec "$GUARDED" "$HELPER" /workspace /workspace/a/b 1)"
+equal "an agent's script in its place runs as the agent" agent "$(
+	docker exec "$GUARDED" python3 -c "import os; os.chmod('$HELPER', 0o755); open('$HELPER', 'w').write('#!/bin/sh\nid -un\n')"
+	docker exec "$GUARDED" "$HELPER" /workspace /workspace/a 1)"
+for place in /workspace /tmp /dev/shm /home/agent; do
+	docker exec "$GUARDED" python3 -c "import os; open('$place/planted', 'w').write('#!/bin/sh\nid > /tmp/ran\n'); os.chmod('$place/planted', 0o755)"
+	docker exec "$GUARDED" "$place/planted" >/dev/null 2>&1
+	equal "an agent's script in $place by its path is not executed" 126 "$?"
+	[ "$place" != /dev/shm ] || continue	# the engine's own mount is noexec, and stays so for agents
+	docker exec "$GUARDED" sh -c "$place/planted"
+	equal "and in a launch it is" agent "$(host 'stat -c %U /tmp/ran; rm -f /tmp/ran')"
+done

@@ -138,6 +138,25 @@ static void a_receiver_is_its_users(void **state)
 	close(second);
 }
 
+/* Its own socket takes the datagrams while we look; once it is closed, the other's would. */
+static void a_receiver_behind_ones_own_counts(void **state)
+{
+	union address exact = v4("127.0.0.1", 0), wide;
+	int first = bound(&exact, SOCK_DGRAM), second;
+
+	(void)state;
+	close(first);
+	wide = v4("0.0.0.0", exact.v4.sin_port);
+	second = bound(&wide, SOCK_DGRAM);
+	assert_int_equal(seteuid(OTHER), 0);
+	first = bound(&exact, SOCK_DGRAM);
+	assert_int_equal(seteuid(0), 0);
+	expect(exact, SOCK_DGRAM, false, false);
+	close(second);
+	expect(exact, SOCK_DGRAM, false, true);
+	close(first);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +165,7 @@ int main(void)
 		cmocka_unit_test(one_tied_to_the_device_is_found),
 		cmocka_unit_test(only_listeners_count),
 		cmocka_unit_test(a_receiver_is_its_users),
+		cmocka_unit_test(a_receiver_behind_ones_own_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

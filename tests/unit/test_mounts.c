@@ -5,6 +5,7 @@
  */
 #include "supervisor/base/cleanup.h"
 #include "supervisor/boundary/mounts.h"
+#include "supervisor/boundary/mounts_host.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -391,6 +392,113 @@ static void setuid_bits_raise_nothing(void **state)
 	assert_int_equal(usual(run_setuid_in_root), 0);
 }
 
+/* ---- the namespace that hosts enter ---- */
+
+static int not_executed(const char *path)
+{
+	char *const argv[] = { (char *)(uintptr_t)path, NULL };
+
+	return execv(path, argv) < 0 && errno == EACCES;
+}
+
+static int look_at_the_hosts(void)
+{
+	if (!not_executed(at("work/id")))
+		return 1;
+	if (!refused(open(at("work/planted/file"), O_RDONLY), ELOOP) || !refused(open(at("home/planted/secret"), O_RDONLY), ELOOP))
+		return 2;
+	if (open(at("work/a/file"), O_WRONLY) < 0 || open(at("alias/a/file"), O_RDONLY) < 0)
+		return 3;	/* writing, and the image's own links, are as they were */
+	return refused(open(at("work/sealed/file"), O_WRONLY), EROFS) ? 0 : 4;
+}
+
+static int look_at_the_agents(void)
+{
+	if (open(at("work/planted/file"), O_RDONLY) < 0)
+		return 6;
+	return id_is(at("work/id"), "1000") ? 7 : 0;
+}
+
+static int run_in_root_unconfined(void)
+{
+	return id_is(at("work/id"), "0");
+}
+
+/* In a child: it moves away. */
+static int guard_then_build(void)
+{
+	const char *roots[] = { at("home"), at("work"), at("missing"), at("work/b"), NULL };
+	const char *entry_paths[] = { at("work/new/bin/tool"), at("work/new/bin/other"), at("missing/x/y"), NULL };
+	const struct mounts_host_plan host = { .write_roots = roots, .entry_paths = entry_paths, .client = "/usr/bin/cordon" };
+	struct mounts_plan plan = { .write_roots = roots };
+	struct err error = { 0 };
+	char target[64] = "";
+	struct stat st;
+	int fd, r;
+
+	if (mounts_host_leave(&plan.container_fd, &error) < 0 || mounts_host_guard(&host, &error) < 0) {
+		fprintf(stderr, "%s\n", error.text);
+		return 10;
+	}
+	r = look_at_the_hosts();
+	if (r)
+		return r;
+	if (readlink(at("work/new/bin/tool"), target, sizeof(target) - 1) < 0 || strcmp(target, host.client) != 0 ||
+	    !refused(symlink("x", at("work/new/bin/x")), EROFS) || lstat(at("work/new"), &st) < 0 || st.st_uid || st.st_mode != (S_IFDIR | 01777))
+		return 11;
+	fd = build(&plan, &error);
+	if (fd < 0)
+		fprintf(stderr, "%s\n", error.text);
+	if (fd < 0 || setns(fd, CLONE_NEWNS) < 0)
+		return 12;
+	if (lstat(at("work/new/bin"), &st) < 0 || lstat(at("work/new/bin/tool"), &st) == 0)
+		return 13;
+	return look_at_the_agents();
+}
+
+static void hosts_execute_nothing_that_agents_write(void **state)
+{
+	int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(inside(own, guard_then_build), 0);
+	assert_int_equal(inside(own, run_in_root_unconfined), 0);	/* the namespace it left is as it was */
+	close(own);
+}
+
+static int guard_with(const char *root, const char *entry_path)
+{
+	const char *roots[] = { root, NULL }, *entry_paths[] = { entry_path, NULL };
+	const struct mounts_host_plan host = { .write_roots = roots, .entry_paths = entry_paths, .client = at("etc/id") };
+	struct err error = { 0 };
+
+	return mounts_host_guard(&host, &error);
+}
+
+static int guard_badly(void)
+{
+	int fd;
+
+	if (mounts_host_leave(&fd, NULL) < 0)
+		return 1;
+	if (guard_with(at("etc"), NULL) != -EINVAL || guard_with("/", NULL) != -EINVAL)
+		return 2;	/* Cordon's own programs are there */
+	if (guard_with(at("work"), at("work/planted/bin/tool")) != -ELOOP)
+		return 3;
+	if (guard_with(at("work"), at("work/tool")) != -EINVAL || guard_with(at("work"), at("work/a/file/tool")) >= 0)
+		return 4;
+	return 0;
+}
+
+static void impossible_guards_are_refused(void **state)
+{
+	int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(inside(own, guard_badly), 0);
+	close(own);
+}
+
 static int use_devices(void)
 {
 	int fd = open("/dev/null", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -549,6 +657,8 @@ int main(void)
 		cmocka_unit_test(homes_list_names_and_nothing_else),
 		cmocka_unit_test(masks_cannot_be_gone_round),
 		cmocka_unit_test(setuid_bits_raise_nothing),
+		cmocka_unit_test(hosts_execute_nothing_that_agents_write),
+		cmocka_unit_test(impossible_guards_are_refused),
 		cmocka_unit_test(devices_stay_usable),
 		cmocka_unit_test(the_callers_namespace_does_not_change),
 		cmocka_unit_test(off_only_masks),

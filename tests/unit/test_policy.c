@@ -41,7 +41,7 @@ static const struct { const char *file, *text; } good[] = {
 	{ "services/web.json", "{\n\t\"command\": [\"web\", \"-p\", \"{PORT}\", \"-p\"], \"user\": \"www\", \"probe\": \"tcp\", \"port\": 80, \"ready_ms\": 500,\n"
 			       "\t\"environment\": [\"A=b\"], \"enabled\": true\n}\n" },
 	{ "transports/host.json", "{ \"entry_names\": [\"sh\", \"cat\"] }\n" },
-	{ "transports/other.json", "{ \"entry_names\": [\"cat\", \"git\"] }\n" },
+	{ "transports/other.json", "{ \"entry_names\": [\"cat\", \"git\"], \"entry_paths\": [\"/workspace/a/b\", \"/workspace/a/c\"] }\n" },
 };
 
 /* ---- a folder per test ---- */
@@ -165,6 +165,9 @@ static void a_good_folder_becomes_what_it_says(void **state)
 	assert_int_equal(p->services[0].ready_ms, 500);
 	assert_int_equal(p->entry_names.nr, 3);	/* a name that two transports call stands once */
 	assert_null(p->entry_names.items[3]);
+	assert_int_equal(p->entry_paths.nr, 2);
+	assert_string_equal(p->entry_paths.items[1], "/workspace/a/c");
+	assert_null(p->entry_paths.items[2]);
 	assert_int_equal(p->files.nr, ARRAY_SIZE(good));
 	assert_string_equal(p->files.items[0], "commands/a.json");
 	policy_free(p);
@@ -305,6 +308,12 @@ static const struct fault {
 	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"http\", \"enabled\": true }", 1, 1, "", "\"probe_url\"" },
 	{ "services/web.json", "{ \"environment\": [\"A\"] }", 1, 19, "environment[0]", "NAME=VALUE" },
 	{ "transports/host.json", "{ \"entry_names\": [\"a/b\"] }", 1, 19, "entry_names[0]", "without" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"a\"] }", 1, 19, "entry_paths[0]", "absolute" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"~/a/b\"] }", 1, 19, "entry_paths[0]", "absolute" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/workspace/a/../b\"] }", 1, 19, "entry_paths[0]", "\"..\"" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/workspace/a/b\",\n\"/workspace/a\"] }", 2, 1, "entry_paths[1]", "folder below" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/workspace\"] }", 1, 19, "entry_paths[0]", "folder below" },
+	{ "transports/host.json", "{ \"entry_paths\": [\"/usr/a/b\"] }", 1, 19, "entry_paths[0]", "folder below" },
 	{ "transports/host.json", "{ \"templates\": [ { \"kind\": \"any\" } ] }", 1, 28, "templates[0].kind", "housekeeping, wrap" },
 	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [] } ] }", 1, 28, "templates[0].argv", "begins with the name" },
 	{ "transports/host.json", "{ \"templates\": [ { \"argv\": [\"\", \"a\"] } ] }", 1, 28, "templates[0].argv", "begins with the name" },
@@ -536,6 +545,7 @@ static void the_shipped_policy_loads(void **state)
 	assert_false(p->unreviewed_allow);
 	assert_string_equal(p->launch_user, "agent");
 	assert_true(p->entry_names.nr >= 20);
+	assert_true(p->entry_paths.nr >= 3);
 	policy_free(p);
 }
 
