@@ -27,7 +27,7 @@ void weigh_question(struct weighing *w, const struct action *action, void (*judg
 {
 	struct decision inner = { 0 };
 	const struct judging j = { .policy = w->j->policy, .subject = w->j->subject, .action = action, .decision = &inner,
-				   .depth = w->j->depth + 1, .lost = w->j->lost };
+				   .depth = w->j->depth + 1, .lost = w->j->lost, .in_text = true };
 
 	judge_it(&j);
 	weigh_answer(w, &inner);

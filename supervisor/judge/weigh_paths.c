@@ -50,24 +50,6 @@ static bool matches_list(const struct strings *globs, const char *text)
 	return false;
 }
 
-/* A name of the project that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
-static bool is_frozen(const struct paths *paths, const char *path)
-{
-	size_t i;
-
-	if (!path_is_under(path, paths->project))
-		return false;
-	for (path += strlen(paths->project); *path;) {
-		size_t len = strcspn(path += *path == '/', "/");
-
-		for (i = 0; i < paths->frozen.nr; i++)
-			if (strlen(paths->frozen.items[i]) == len && memcmp(path, paths->frozen.items[i], len) == 0)
-				return true;
-		path += len;
-	}
-	return false;
-}
-
 /* A "*" at the end of a name that the shell will expand stands for all that is below. */
 static bool absolute_path(const struct judging *j, const struct argument *item, bool *ret_all_below, char ret_path[static PATH_MAX])
 {
@@ -85,19 +67,6 @@ static bool absolute_path(const struct judging *j, const struct argument *item, 
 		*ret_all_below = true;
 	}
 	return path_normalize(j->action->cwd ? j->action->cwd : "/", *text ? text : ".", ret_path, PATH_MAX) == 0;
-}
-
-static void refuse_frozen(struct weighing *w, const char *path)
-{
-	struct decision answer = { 0 };
-	struct judging j = *w->j;
-	struct quoted q;
-
-	j.decision = &answer;
-	answer_deny(&j, "protected_path",
-		    (struct ruling){ "path.frozen", { "paths.json", w->j->policy->paths.frozen.line }, "repository and agent settings of the project stay as they are" },
-		    "%s is not changed.", quote_text(&q, path));
-	weigh_answer(w, &answer);
 }
 
 void weigh_changed(struct weighing *w, const struct argument *item)
@@ -125,8 +94,6 @@ void weigh_changed(struct weighing *w, const struct argument *item)
 		return;
 	if (path_in_list(&paths->start_files, j->subject->home, path))
 		w->ret->effects |= EFFECT_PERSIST;
-	if (is_frozen(paths, path))
-		refuse_frozen(w, path);
 	weigh_question(w, &(struct action){ .kind = ACTION_WRITE, .path = path, .cwd = j->action->cwd }, judge_path);
 }
 
