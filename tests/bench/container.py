@@ -75,8 +75,8 @@ class Container:
 
     def start(self):
         command = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--net", "--kill-child", "--", "/bin/bash", self.inside, self.work,
-                   str(AGENT_UID), self.build, os.path.join(self.build, "cordond"), "--policy", self.policy, "init"]
-        environment = dict(os.environ, CORDON_SHIM=os.path.join(self.build, "cordon-shim"))
+                   str(AGENT_UID), self.build, "/mnt/cordond", "--policy", self.policy, "init"]
+        environment = dict(os.environ, CORDON_SHIM="/mnt/cordon-shim")
         environment.pop("CORDON_MODE", None)
         self.log = []
         self.outer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
