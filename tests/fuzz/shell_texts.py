@@ -145,6 +145,16 @@ class Grammar:
         self.here[-1].append(''.join(tabs + line for line in lines) + tabs + end + '\n')
         return self.pick('', '0') + '<<' + strip + self.pick('', ' ') + typed
 
+    def fed_shell(self, depth):
+        """A shell whose program is a here-document."""
+        self.here.append([])
+        text = self.text(min(max(depth - 1, 0), 1), 2)
+        text += self.bodies() or '\n'
+        self.here.pop()
+        strip = self.pick('', '-')
+        self.here[-1].append(text + 'END\n')
+        return '%s <<%s%s' % (self.pick('sh', 'dash') if self.posix else 'bash', strip, self.pick("'END'", '"END"', "E\\ND"))
+
     def bodies(self):
         if not self.here[-1]:
             return ''
@@ -191,12 +201,19 @@ class Grammar:
         forms = [lambda: 'eval ' + code, lambda: 'trap %s EXIT' % code, lambda: 'command %s %s' % (self.spelled(), self.word(depth)),
                  lambda: 'eval %s %s' % (self.spelled(), self.word(0)), 'set -- a b', 'shift', lambda: 'export x=%s' % self.word(depth),
                  lambda: 'read x y <f', lambda: 'test "%s" = a' % self.inside_double(depth), lambda: '[ %s ]' % self.word(depth), 'unset x',
-                 lambda: 'exec %s %s' % (self.spelled(), self.word(0)), lambda: 'sh -c ' + code, lambda: 'dash -c ' + code, lambda: 'exec 3>f']
+                 lambda: 'exec %s %s' % (self.spelled(), self.word(0)), lambda: 'sh -c ' + code, lambda: 'dash -c ' + code, lambda: 'exec 3>f', lambda: self.fed_shell(depth), lambda: 'set -e; %s' % self.spelled(), lambda: 'PATH=/bin:. %s' % self.spelled(),
+                 lambda: 'set -- %s; "$@"' % self.spelled(), lambda: 'y=%s; $y a' % self.spelled(), lambda: 'unset -f f1; f1', lambda: 'export -p']
         if not self.posix:
             forms += [lambda: 'let "x=%s"' % self.arithmetic(0), lambda: "let 'a[$(%s)]=1'" % self.name(), lambda: 'bash -c ' + code, lambda: 'bash -ec ' + code,
                       lambda: "[ -v 'a[$(%s)]' ]" % self.name(), lambda: "printf -v 'a[$(%s)]' x" % self.name(), lambda: 'declare -a b=(%s)' % self.word(depth),
                       lambda: 'bash <<<%s' % code, lambda: 'source /dev/stdin <<<%s' % code, lambda: "declare 'a[`%s`]=1'" % self.name(),
-                      lambda: "read 'a[$(%s)]' <<<x" % self.name(), lambda: 'mapfile -t b <<<a', lambda: 'builtin eval ' + code]
+                      lambda: "read 'a[$(%s)]' <<<x" % self.name(), lambda: 'mapfile -t b <<<a', lambda: 'builtin eval ' + code, lambda: "declare -a 'x=($(%s))'" % self.name(),
+                      lambda: "a=(1); declare 'a=(`%s`)'" % self.name(), lambda: "RANDOM='a[$(%s)]'" % self.name(), lambda: 'jobs -x ' + self.spelled(),
+                      lambda: "unset 'a[$(%s)]'" % self.name(), lambda: "[[ 'a[$(%s)]' -eq 1 ]]" % self.name(), lambda: 'exec -a z ' + self.spelled(),
+                      lambda: "BASH_CMDS[ls]=/bin/c1; ls", lambda: "mapfile -C '%s x' -c 1 b <<<a" % self.name(), lambda: "y='a[$(%s)]'; echo $((y))" % self.name(),
+                      lambda: "y='a[$(%s)]'; echo ${!y} ${X:y}" % self.name(), lambda: "y='$(%s)'; echo ${y@P}" % self.name(), lambda: "PS4='$(%s)'; set -x" % self.name(),
+                      lambda: "compgen -C %s x" % self.name(), lambda: "hash -p /bin/%s q; q" % self.name(), lambda: 'shopt -s extglob\n%s @(a|b)' % self.spelled(),
+                      lambda: "declare -n r='a[$(%s)]'; echo $r" % self.name(), lambda: "wait -n -p 'a[$(%s)]'" % self.name()]
         return self.pick(*forms)
 
     def condition(self, depth):
