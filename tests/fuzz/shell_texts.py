@@ -145,6 +145,22 @@ class Grammar:
         self.here[-1].append(''.join(tabs + line for line in lines) + tabs + end + '\n')
         return self.pick('', '0') + '<<' + strip + self.pick('', ' ') + typed
 
+    def false_end(self):
+        """A line of a here-document that is not its end, and what hides a command from a reader that takes it for one."""
+        strip = self.pick('', '-')
+        quoted = self.r.random() < 0.5
+        ends = [' END', 'END ', 'END\r', 'END;', '"END"', 'ENDX', '\\END', 'END\\']
+        if not quoted:
+            ends += ['a\\\nEND', '\\\\\\\nEND', '$x\\\nEND']
+        if not strip:
+            ends += ['\tEND']
+        false = self.r.choice(ends)
+        if false.endswith('\\') and not quoted:
+            false += '\nEND'
+        command = self.name()
+        self.here[-1].append("%s\ncat <<'X'\nEND\n%s\nX\n" % (false, command))
+        return 'cat <<%s%s' % (strip, self.pick("'END'", '"END"', "E'N'D", 'E\\ND') if quoted else self.pick('END', 'EN\\\nD'))
+
     def fed_shell(self, depth):
         """A shell whose program is a here-document."""
         self.here.append([])
@@ -201,7 +217,7 @@ class Grammar:
         forms = [lambda: 'eval ' + code, lambda: 'trap %s EXIT' % code, lambda: 'command %s %s' % (self.spelled(), self.word(depth)),
                  lambda: 'eval %s %s' % (self.spelled(), self.word(0)), 'set -- a b', 'shift', lambda: 'export x=%s' % self.word(depth),
                  lambda: 'read x y <f', lambda: 'test "%s" = a' % self.inside_double(depth), lambda: '[ %s ]' % self.word(depth), 'unset x',
-                 lambda: 'exec %s %s' % (self.spelled(), self.word(0)), lambda: 'sh -c ' + code, lambda: 'dash -c ' + code, lambda: 'exec 3>f', lambda: self.fed_shell(depth), lambda: 'set -e; %s' % self.spelled(), lambda: 'PATH=/bin:. %s' % self.spelled(),
+                 lambda: 'exec %s %s' % (self.spelled(), self.word(0)), lambda: 'sh -c ' + code, lambda: 'dash -c ' + code, lambda: 'exec 3>f', lambda: self.fed_shell(depth), self.false_end, self.false_end, lambda: 'set -e; %s' % self.spelled(), lambda: 'PATH=/bin:. %s' % self.spelled(),
                  lambda: 'set -- %s; "$@"' % self.spelled(), lambda: 'y=%s; $y a' % self.spelled(), lambda: 'unset -f f1; f1', lambda: 'export -p']
         if not self.posix:
             forms += [lambda: 'let "x=%s"' % self.arithmetic(0), lambda: "let 'a[$(%s)]=1'" % self.name(), lambda: 'bash -c ' + code, lambda: 'bash -ec ' + code,
@@ -287,7 +303,8 @@ def generate(count, seed, posix):
     for i in range(count):
         r = random.Random('%d %d %s' % (seed, i, posix))
         grammar = Grammar(r, posix)
-        text = grammar.text(r.choice((1, 2, 2, 3)), r.choice((1, 1, 2, 3))) + grammar.bodies()
+        text = grammar.false_end() + grammar.bodies() if r.random() < 0.05 else ''
+        text += grammar.text(r.choice((1, 2, 2, 3)), r.choice((1, 1, 2, 3))) + grammar.bodies()
         spoil = r.random()
         if spoil > 0.45:
             for _ in range(r.choice((1, 1, 2, 4))):
