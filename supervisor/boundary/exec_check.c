@@ -127,8 +127,14 @@ static int follow_scripts(struct exec_call *c)
 			r = *name ? resolve_under(c->root_fd, c->tid, AT_FDCWD, name, true, interpreter) : -ENOEXEC;
 		if (r == 0 && interpreter->missing)
 			r = -ENOENT;
+		c->closed |= r < 0 && resolve_passes_closed(c->tid, AT_FDCWD, name);
 		if (r == 0 && !c->script)
 			snprintf(c->interpreter, sizeof(c->interpreter), "%s", interpreter->path);
+		if (r == 0) {
+			append_string(&c->interpreters, interpreter->path);
+			c->nr_interpreters++;
+			r = c->interpreters.failed ? -ENOMEM : 0;
+		}
 		c->script = true;
 		file = interpreter;
 	}
@@ -138,20 +144,29 @@ static int follow_scripts(struct exec_call *c)
 	return r;
 }
 
-static int view(const struct target_vector *v, const char ***pointers)
+static int view(const struct buf *strings, size_t nr, const char ***pointers)
 {
-	const char *at = v->strings.data;
-	const char **grown = realloc(*pointers, (v->nr + 1) * sizeof(*grown));
+	const char *at = strings->data;
+	const char **grown = realloc(*pointers, (nr + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	for (size_t i = 0; i < v->nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		grown[i] = at;
 		at += strlen(at) + 1;
 	}
-	grown[v->nr] = NULL;
+	grown[nr] = NULL;
 	*pointers = grown;
 	return 0;
+}
+
+static int view_final(struct exec_call *c)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->final_argv.len; i++)
+		nr += c->final_argv.data[i] == 0;
+	return view(&c->final_argv, nr, &c->final_pointers);
 }
 
 /* The name a script's interpreter is given for execveat(fd, …): what the kernel makes up (bprm->fdpath). */
@@ -184,9 +199,15 @@ static int read_arguments(struct target *t, const __u64 *args, bool at, struct e
 		r = target_read_vector(t, args[at ? 2 : 1], &c->argv);
 	if (r == 0)
 		r = target_read_vector(t, args[at ? 3 : 2], &c->env);
+	/* An empty argv becomes one empty string (since 5.18): that is what is judged, too. */
+	if (r == 0 && c->argv.nr == 0) {
+		buf_append(&c->argv.strings, "", 1);
+		c->argv.nr = 1;
+		r = c->argv.strings.failed ? -ENOMEM : 0;
+	}
 	if (r == 0)
-		r = view(&c->argv, &c->argv_pointers);
-	return r == 0 ? view(&c->env, &c->env_pointers) : r;
+		r = view(&c->argv.strings, c->argv.nr, &c->argv_pointers);
+	return r == 0 ? view(&c->env.strings, c->env.nr, &c->env_pointers) : r;
 }
 
 int exec_read(const struct seccomp_notif *request, struct target *target, struct exec_call *c)
@@ -204,25 +225,25 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 	if (c->path.len <= 1 && !(flags & AT_EMPTY_PATH))
 		return -ENOENT;
 	r = resolve_under(c->root_fd, c->tid, dirfd, c->path.data, !(flags & AT_SYMLINK_NOFOLLOW), &c->file);
-	if (r < 0)
+	if (r == 0 && c->file.missing)
+		r = -ENOENT;
+	if (r < 0) {
+		c->closed = resolve_passes_closed(c->tid, dirfd, c->path.data);
 		return r;
-	if (c->file.missing)
-		return -ENOENT;
+	}
 	if (S_ISLNK(c->file.stat.st_mode))
 		return -ELOOP;
 	/* Also before its head is read: a masked name is not executable, and our own open of it would wait for ourselves. */
 	if (!S_ISREG(c->file.stat.st_mode) || !(c->file.stat.st_mode & 0111))
 		return -EACCES;
 	take_identity(&c->file.stat, &c->program);
-	/* An empty argv becomes one empty string (since 5.18). */
-	if (c->argv.nr)
-		buf_append(&c->final_argv, c->argv.strings.data, c->argv.strings.len);
-	else
-		buf_append(&c->final_argv, "", 1);
+	buf_append(&c->final_argv, c->argv.strings.data, c->argv.strings.len);
 	if (c->final_argv.failed)
 		return -ENOMEM;
 	r = set_script_name(c, dirfd);
-	return r == 0 ? follow_scripts(c) : r;
+	if (r == 0)
+		r = follow_scripts(c);
+	return r == 0 && c->script ? view_final(c) : r;
 }
 
 int exec_seize(pid_t tid)
@@ -322,11 +343,15 @@ void exec_reset(struct exec_call *c)
 	if (c->argv.nr + c->env.nr > KEPT_MAX / sizeof(*c->argv_pointers)) {
 		free(c->argv_pointers);
 		free(c->env_pointers);
-		c->argv_pointers = c->env_pointers = NULL;
+		free(c->final_pointers);
+		c->argv_pointers = c->env_pointers = c->final_pointers = NULL;
 	}
 	c->argv.nr = c->env.nr = 0;
-	c->script = false;
+	c->script = c->closed = false;
 	c->interpreter[0] = 0;
+	buf_reset(&c->interpreters);
+	c->nr_interpreters = 0;
+	c->image = (struct exec_identity){ 0 }; /* of nothing that could be loaded */
 }
 
 void exec_free(struct exec_call *c)
@@ -338,5 +363,7 @@ void exec_free(struct exec_call *c)
 	buf_free(&c->final_argv);
 	free(c->argv_pointers);
 	free(c->env_pointers);
-	c->argv_pointers = c->env_pointers = NULL;
+	free(c->final_pointers);
+	buf_free(&c->interpreters);
+	c->argv_pointers = c->env_pointers = c->final_pointers = NULL;
 }

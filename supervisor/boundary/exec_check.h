@@ -29,17 +29,21 @@ struct exec_call {
 	struct target_vector argv, env;	/* as asked */
 	struct resolved file;		/* what path names; its fd is held until the end, so that the inode is not reused */
 	bool script;
+	bool closed;			/* it failed behind a folder that the caller perhaps may not search: see exec_read() */
 	char interpreter[RESOLVE_PATH_MAX];	/* canonical, of the first #!; "" when none */
+	struct buf interpreters;	/* all of them, one after another, with their NULs; the last is the one that is loaded */
+	unsigned nr_interpreters;
 	struct exec_identity program;	/* of the file named */
 	struct exec_identity image;	/* of what the kernel loads: the file, or the last interpreter */
 	struct buf final_argv;		/* what the new program's argv must be, byte by byte */
 	const char **argv_pointers;	/* NULL-terminated views into argv.strings and env.strings */
 	const char **env_pointers;
+	const char **final_pointers;	/* into final_argv, of a script */
 };
 
 /*
  * Reads the execve or execveat in request and resolves it. Returns 0, or the -errno the call should fail with: what the kernel would have said
- * (-ENOENT, -EACCES, -ENOEXEC is left to it, -ELOOP, -E2BIG, -EFAULT).
+ * (-ENOENT, -EACCES, -ENOEXEC is left to it, -ELOOP, -E2BIG, -EFAULT). With closed set, only the kernel may say which it is.
  */
 int exec_read(const struct seccomp_notif *request, struct target *target, struct exec_call *ret_call);
 

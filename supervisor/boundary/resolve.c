@@ -23,6 +23,7 @@ struct walk {
 	int at;				/* O_PATH, where the walk stands; owned */
 	int hops;
 	bool follow;
+	bool closed;			/* see resolve_passes_closed() */
 	bool root_is_top;		/* the caller's root is that of its mount namespace */
 	bool jumped;			/* the last step went through a /proc magic link */
 	char rest[RESOLVE_PATH_MAX];	/* components still to go */
@@ -210,6 +211,7 @@ static int take_step(struct walk *w, const char *name, bool last, bool trailing_
 		close(fd);
 		return -EIO;
 	}
+	w->closed |= S_ISDIR(st.st_mode) && !(st.st_mode & S_IXOTH);
 	if (S_ISLNK(st.st_mode) && (!last || w->follow || trailing_slash))
 		return follow_link(w, name, fd);
 	step_to(w, fd);
@@ -362,4 +364,21 @@ int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool foll
 int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret)
 {
 	return resolve_under(-1, tid, dirfd, path, follow, ret);
+}
+
+bool resolve_passes_closed(pid_t tid, int dirfd, const char *path)
+{
+	struct walk w = { .tid = tid, .root = -1, .follow = true };
+
+	if (strlen(path) >= sizeof(w.rest))
+		return false;
+	memcpy(w.rest, path, strlen(path) + 1);
+	w.at = open_start(tid, dirfd, path);
+	if (w.at < 0)
+		return false;
+	(void)walk(&w);
+	close(w.at);
+	if (w.root >= 0)
+		close(w.root);
+	return w.closed;
 }

@@ -34,6 +34,11 @@ int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved
  */
 int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret_resolved);
 void resolved_close(struct resolved *r);
+/*
+ * Whether a folder on the way is one that not everybody may search: we may, the caller perhaps not, and then what we find there, or miss, is
+ * nothing to tell it. For a path that did not resolve; the last name's own mode is nobody's business here.
+ */
+bool resolve_passes_closed(pid_t tid, int dirfd, const char *path);
 
 /* The path an O_PATH descriptor of ours has in its mount namespace. Returns 0 or -errno. */
 int resolve_name(int fd, char *ret_path, size_t path_bytes);

@@ -200,6 +200,26 @@ static bool needs_caller(const struct flight *f, const struct decision *shadow)
 	       (f->decision.unreviewed && transport && !transport->wrap);
 }
 
+/*
+ * A script was judged with its first interpreter by the words it was called with. Where that is a script too, another one runs in the end; and
+ * what is loaded gets words from the #! lines: it is judged as what it is, a program with these words.
+ */
+static void judge_interpreters(struct enforcer *e, struct flight *f, struct action action)
+{
+	const struct exec_call *x = &f->exec;
+	const char *at = x->interpreters.data;
+	struct decision decision, shadow;
+
+	for (unsigned i = 1; i <= x->nr_interpreters && f->decision.verdict == VERDICT_ALLOW; i++, at += strlen(at) + 1) {
+		action.program = at;
+		action.interpreter = NULL;
+		action.argv = (const char *const *)x->final_pointers;
+		notify_judge(e, f->call.launch, &action, &decision, &shadow);
+		if (decision.verdict != VERDICT_ALLOW || (decision.unreviewed && !f->decision.unreviewed))
+			f->decision = decision;
+	}
+}
+
 static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
 {
 	const struct exec_call *x = &f->exec;
@@ -219,6 +239,8 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 	cwd[len > 0 ? len : 0] = 0;
 	action.cwd = len > 0 ? cwd : NULL;
 	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	if (f->decision.verdict == VERDICT_ALLOW)
+		judge_interpreters(e, f, action);
 	if (!needs_caller(f, ret_shadow))
 		return;
 	find_caller(f->tid, &caller);
@@ -226,6 +248,8 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 	action.caller_environment = caller.entries;
 	action.first = is_first(f);
 	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	if (f->decision.verdict == VERDICT_ALLOW)
+		judge_interpreters(e, f, action);
 	free(caller.entries);
 	buf_free(&caller.environment);
 }
@@ -265,6 +289,12 @@ static void begin(struct enforcer *e, struct flight *f)
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
 		return flight_give(e, f);
 	}
+	/*
+	 * Behind a folder the caller may not search, our errno would tell it what is there: the kernel says what it is to the caller. Should the
+	 * exec succeed after all, it loads what nobody judged, and dies of the check.
+	 */
+	if (r < 0 && f->exec.closed)
+		return fly(e, f);
 	if (r < 0) { /* what the kernel would say; a PATH search's misses end here */
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
 		return flight_give(e, f);

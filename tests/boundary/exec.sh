@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Execs: races, scripts, descriptors, odd arguments, threads, and the ways round a refused name. The effect first, its record second.
+. "$(dirname "$0")/lib.sh"
+fixture_start guarded allow
+attack=/srv/bin/attack-exec
+
+never_ran() {
+	if [ -e "$INSIDE/workspace/denied-ran" ]; then
+		not_ok "$1" "the refused program ran"
+		rm -f "$INSIDE/workspace/denied-ran"
+	else
+		ok "$1"
+	fi
+}
+
+# ---- a refused name, by every way ----
+run -- /srv/deny/rm
+refused "a refused name is refused"
+recorded "and recorded with what it resolved to" decision=deny sys.name=execve sys.exec.resolved=/srv/deny/rm rule.id=guarded.destroy
+echo keep >"$INSIDE/workspace/precious"
+chmod 666 "$INSIDE/workspace/precious"
+ways=(
+	'sh -c "rm precious"'
+	'env -S "rm precious"'
+	'env A=1 env B=2 rm precious'
+	'find . -name precious -exec rm {} ;'
+	'find . -name precious -execdir rm {} +'
+	'awk "BEGIN { system(\"rm precious\") }"'
+	'perl -e "exec q(rm), q(precious)"'
+	'python3 -c "import subprocess; subprocess.run([\"rm\", \"precious\"])"'
+	'sh -c "sh -c \"sh -c \\\"sh -c \\\\\\\"rm precious\\\\\\\"\\\"\""'
+	'git -c alias.x="!rm precious" x'
+	'tar -cf - precious --checkpoint=1 --checkpoint-action=exec="rm precious"'
+	'bash -c "exec -a ls rm precious"'
+	'timeout 5 rm precious'
+	'nice rm precious'
+	'setsid rm precious'
+	'stdbuf -o0 rm precious'
+	'sh -c "echo precious | xargs rm"'
+	'/lib64/ld-linux-x86-64.so.2 /bin/rm precious'
+	'/lib64/ld-linux-x86-64.so.2 --argv0 ls /bin/rm precious'
+	'/lib64/../lib64/ld-linux-x86-64.so.2 --preload /workspace/x.so /bin/rm precious'
+	'/proc/self/root/bin/rm precious'
+	'sh -c "ln -s /bin/rm tidy; ./tidy precious"'
+	'sh -c "cd /bin; ./rm /workspace/precious"'
+	'sh -c "exec 9</bin/rm; /proc/self/fd/9 precious; /dev/fd/9 precious"'
+	'sh -c "ln /bin/rm /workspace/linked; ./linked precious"'
+	'unlink precious'
+)
+for way in "${ways[@]}"; do
+	run -- bash -c "$way"
+	if [ -e "$INSIDE/workspace/precious" ]; then
+		ok "refused: $way"
+	else
+		not_ok "refused: $way" "status $STATUS" "$OUT" "$ERR"
+		echo keep >"$INSIDE/workspace/precious"
+	fi
+done
+recorded "ld.so as a way round is recorded" decision=deny sys.exec.path~ld-linux
+run -- sh -c 'cp /bin/ls /workspace/copy && ./copy /workspace/precious'
+matches "a copy of an allowed program runs, as an unknown one" precious "$OUT"
+recorded "and is recorded as unreviewed" decision=allow unreviewed=True sys.exec.resolved=/workspace/copy
+cat >"$INSIDE/srv/nested.sh" <<'SH'
+cd /workspace
+printf '#!/bin/rm\n' >one
+printf '#!/workspace/one\n' >two
+printf '#!/workspace/two\n' >three
+printf '#!/lib64/ld-linux-x86-64.so.2 /bin/rm\n' >loader
+printf '#!/workspace/loader\n' >loader2
+printf '#!/srv/allow/date -s\n' >option
+python3 -c 'import os; [os.chmod(x, 0o755) for x in ("one", "two", "three", "loader", "loader2", "option")]'
+for script in one two three loader loader2 option; do ./$script precious; echo "$script $?"; done
+SH
+run -- bash /srv/nested.sh
+for script in one two three loader loader2 option; do
+	matches "a refused program as interpreter of an interpreter, or with refused words of a #! line: $script" "$script 126" "$OUT"
+done
+check "and nothing is removed" test -e "$INSIDE/workspace/precious" -a -e "$INSIDE/workspace/two" -a -e "$INSIDE/workspace/loader"
+never_ran "the program behind the last one"
+run -- $attack memfd-rm
+never_ran "fexecve of a refused program"
+
+# ---- races: each says how often it was tried and how often the window was hit ("caught") ----
+mkdir -p "$INSIDE/srv/pa"
+caught=0
+for race in "path vm" "path shm" "path thread" "argv vm" "argv shm" "argv thread" "env vm" "env shm" "env thread"; do
+	run -- $attack race $race 2000
+	note "$OUT"
+	matches "race of $race: the refused one never runs" 'tries=[1-9][0-9]* wins=0 ran=[1-9][0-9]* refused=[1-9][0-9]* caught=[0-9]+ other=0' "$OUT"
+	caught=$((caught + $(sed -n 's/.*caught=\([0-9]*\).*/\1/p' <<<"$OUT")))
+done
+run -- $attack race-cwd 2000
+note "$OUT"
+matches "race of the working folder" 'wins=0 ran=[1-9][0-9]* refused=[1-9][0-9]* .*other=0' "$OUT"
+never_ran "no race left the refused program's mark"
+note "the window was hit $caught times"
+check "the window was hit at all" test "$caught" -gt 0
+recorded "what was caught is recorded" decision=kill tag=unverifiable_exec
+alive "alive after the races"
+
+# ---- as the kernel does ----
+in_folder='mkdir -m 755 /tmp/w-$$ && cd /tmp/w-$$ && '
+same_as_native "scripts and failing execs: same results as without Cordon" sh -c "$in_folder exec $attack odd-files"
+same_as_native "execveat, memfd, /proc/self/fd: same results" sh -c "$in_folder $attack odd-files >/dev/null; exec $attack odd-descriptors"
+same_as_native "odd arguments: same results" sh -c "$in_folder exec $attack odd-arguments"
+
+# ---- threads ----
+run -- $attack threads 12
+equal "a refused exec in a thread leaves the others running" 12 "$(grep -c '^refused-in-thread exit 202' <<<"$OUT")"
+equal "one thread execs beside others that open, or exec too" 12 "$(grep -c -E '^(beside-opens|two|eight) exit 0' <<<"$OUT")"
+same_as_native "posix_spawn from 64 threads" $attack spawn 64 8
+equal "nothing is left stopped or traced" "" "$(stuck)"
+alive "alive after the threads"
+
+# ---- what reading arguments may cost others ----
+run_beside --timeout 8 -- $attack costly 100000
+sleep 0.5
+alive "alive while another launch execs 600,000 scattered arguments at a time"
+wait "$BESIDE"
+check "the enforcer keeps no such arguments" test "$(awk '/^VmRSS/ { print $2 }' "/proc/$(pgrep -P "$PID1" -f enforcer)/status")" -lt 65536
+alive "alive afterwards"

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A launch that wants everything: forks without end, hundreds of processes in mediated calls. Others go on, and it can be ended.
+. "$(dirname "$0")/lib.sh"
+fixture_start guarded allow
+
+(WORK=$WORK/bomb && mkdir "$WORK" && RUN_SECONDS=30 run --timeout 6 -- /srv/bin/attack-processes bomb 200) &
+bomb=$!
+sleep 1.5
+check "the fork bomb stands at its limit" test "$(pgrep --ns "$PID1" --nslist pid -c -x attack-processe)" -gt 100
+ALIVE_MS=2500 alive "alive beside a fork bomb"
+wait $bomb
+equal "it ends by its timeout" 137 "$(cat "$WORK/bomb/status")"
+check "all of it" wait_until 5 sh -c "! pgrep --ns $PID1 --nslist pid -x attack-processe"
+
+(WORK=$WORK/hammer && mkdir "$WORK" && RUN_SECONDS=40 run -- /srv/bin/attack-processes hammer-opens 200 5) &
+hammer=$!
+sleep 1
+for i in 1 2 3; do alive "alive beside 200 processes that open files"; done
+wait $hammer
+note "$(cat "$WORK/hammer/out")"
+matches "none of their opens failed" 'done=[1-9][0-9]* failed=0' "$(cat "$WORK/hammer/out")"
+enforcer=$(pgrep -P "$PID1" -f enforcer)
+check "the enforcer is small afterwards ($(awk '/^VmRSS/ { print $2 }' "/proc/$enforcer/status") KiB)" test "$(awk '/^VmRSS/ { print $2 }' "/proc/$enforcer/status")" -lt 65536
+alive "alive afterwards"

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Descriptors and processes: what a launch holds, sees of others and can do to them; what is left when somebody dies; launch requests.
+. "$(dirname "$0")/lib.sh"
+fixture_start guarded allow
+attack=/srv/bin/attack-processes
+
+pids() {	# pids inside, seen from outside, of the name (comm)
+	pgrep --ns "$PID1" --nslist pid -x "$1"
+}
+
+# ---- descriptors ----
+run -- $attack descriptors
+equal "a launch has three descriptors" "fd 0 fd 1 fd 2" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
+run -- sh -c "$attack descriptors | cat"
+equal "and so have its children" "fd 0 fd 1 fd 2" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
+run --agent other -- sleep 20 &
+beside=$!
+sleep 0.3
+run -- $attack look
+equal "nothing of another process can be opened: no memory, descriptor, root, namespace" "" "$(grep opened <<<"$OUT" | head)"
+matches "and all were looked at" looked "$OUT"
+run --user root -- $attack look
+equal "as root neither" "" "$(grep opened <<<"$OUT" | head)"
+
+# ---- acts on others ----
+run -- $attack act
+equal "no signal, limit, priority or CPU set reaches another process" "" "$(grep done <<<"$OUT" | grep -v kill-0)"
+matches "and all were tried" acted "$OUT"
+recorded "a signal to PID 1 is recorded" decision=deny sys.name=kill sys.sig.target=1
+run --user root -- $attack act
+equal "as root neither" "" "$(grep done <<<"$OUT" | grep -v kill-0)"
+matches "as root all were tried" acted "$OUT"
+check "the other agent's launch still runs" kill -0 "$beside"
+target=$(inside sh -c 'for p in /proc/[0-9]*; do [ "$(cat $p/comm 2>/dev/null)" = sleep ] && echo ${p#/proc/}; done')
+run --agent third -- $attack signal "$target"
+equal "a launch of one agent cannot signal one of another" "signal EPERM" "$OUT"
+run --agent other -- $attack signal "$target"
+equal "one of the same agent can" "signal ok" "$OUT"
+wait $beside
+equal "nothing is left stopped or traced" "" "$(stuck)"
+alive "alive after all that"
+
+# ---- ends ----
+planted() {
+	wait_until 5 sh -c "[ \$(pgrep -c -x $1) -ge ${2:-13} ]"
+}
+gone() {
+	wait_until 10 sh -c "! pgrep -x $1"
+}
+run_beside -- $attack plant tree-client
+planted tree-client || bail "a tree of 13 stands" "$(cat "$WORK/beside/out" "$WORK/beside/err")"
+pkill -KILL --ns "$PID1" --nslist pid -f "^$CORDON run .* plant tree-client"
+check "the client is killed: the whole tree is gone, double forks and all" gone tree-client
+wait "$BESIDE"
+
+run_beside -- $attack plant tree-keeper
+run_pid=$BESIDE
+planted tree-keeper || bail "a second tree stands"
+(WORK=$WORK/beside2 && mkdir "$WORK" && run --agent survivor -- sh -c 'sleep 3; echo survived' && cat "$WORK/out" >"$WORK/kept") &
+survivor=$!
+sleep 0.5
+keeper=$(pids cordon-keeper | while read -r pid; do pgrep -P "$pid" -x tree-keeper >/dev/null && echo "$pid"; done | head -1)
+kill -KILL "$keeper"
+check "the keeper is killed: the tree is gone" gone tree-keeper
+wait "$run_pid"
+equal "and its client says so" 125 "$(cat "$WORK/beside/status")"
+wait $survivor
+equal "a launch beside it is left alone" survived "$(cat "$WORK/beside2/kept" 2>/dev/null)"
+recorded "a keeper's death is recorded" type=cmd_end error~keeper
+
+run --timeout 1 -- $attack plant tree-timeout
+equal "--timeout kills" 137 "$STATUS"
+check "the whole tree" gone tree-timeout
+
+run -- true
+zygote=$(pids cordon-zygote | head -1)
+for zygote in $(pids cordon-zygote); do kill -KILL "$zygote"; done
+sleep 0.3
+run -- true
+if [ "$STATUS" -eq 0 ]; then ok "the zygote is killed: the next launch works"; else matches "the zygote is killed: the next launch says why" zygote "$ERR"; fi
+alive "alive after the zygotes"
+
+# ---- requests ----
+inside /srv/bin/attack-requests blobs </dev/null 2>&1 | cat >"$WORK/blobs"
+equal "malformed requests are refused in words" 10 "$(grep -c 'type 4 .*malformed' "$WORK/blobs")"
+equal "none hangs or hangs up" 0 "$(grep -c -E 'no answer|hangs up' "$WORK/blobs")"
+matches "a sound one is served" 'good type 2 code 0' "$(cat "$WORK/blobs")"
+inside /srv/bin/attack-requests messages </dev/null 2>&1 | cat >"$WORK/messages"
+equal "malformed messages are refused in words" 0 "$(grep -v -c 'type 4' "$WORK/messages")"
+inside /srv/bin/attack-requests crowd 300 </dev/null 2>&1 | cat >"$WORK/crowd"
+equal "300 clients at once" "crowd of 300: 100 of 100 launches ended" "$(cat "$WORK/crowd")"
+alive "alive after the requests"
+run -- /srv/bin/attack-requests blobs
+matches "a launch cannot ask for a launch" 'connect (EACCES|EPERM|ENOENT)' "$OUT"
+for name in $(pgrep --ns "$PID1" --nslist pid -x cordon-enforcer); do
+	check "the enforcer's descriptors stay few ($(ls "/proc/$name/fd" | wc -l))" test "$(ls "/proc/$name/fd" | wc -l)" -lt 64
+done
+
+# ---- mode off: nothing of this may help there either ----
+fixture_stop
+fixture_start off allow
+run -- /srv/bin/attack-requests dead
+equal "mode off: a dead process of a launch is no way to a launch" 0 "$(grep -c 'type 2' <<<"$OUT")"
+run -- sh -c 'ls /run/cordon /var/lib/cordon | grep -E "sock|audit"'
+equal "mode off: Cordon's folders are hidden" "" "$OUT"
+
+# ---- PID 1 ----
+run_beside -- $attack plant tree-init
+planted tree-init || bail "a last tree stands"
+kill -KILL "$PID1"
+check "PID 1 is killed: everything is gone" gone tree-init
+PID1=
+wait "$BESIDE"
