@@ -8,6 +8,7 @@
 struct process_facts {
 	pid_t parent;
 	unsigned long long start;	/* clock ticks after boot: with the pid, who it is */
+	bool exiting;			/* its descriptors may be closed already, while its children still call it parent */
 };
 
 /* Returns 0, or -errno (-ENOENT, -ESRCH: no such process). */

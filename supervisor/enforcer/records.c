@@ -211,10 +211,19 @@ static void put_call(struct json_out *j, const struct call *call, const struct b
 	json_object_end(j);
 }
 
+/* The id under which the asker was told, and a record is found. */
+static void put_case(struct json_out *j, uint64_t launch, uint64_t number)
+{
+	char case_id[48];
+
+	snprintf(case_id, sizeof(case_id), "case-%llu-%llu", (unsigned long long)launch, (unsigned long long)number);
+	json_text(j, "case_id", case_id);
+}
+
 static void put_launch(struct json_out *j, const struct launch *l)
 {
 	json_uint(j, "launch", l->id);
-	json_text(j, "agent", l->agent[0] ? l->agent : NULL);
+	json_text(j, "agent", l->agent && l->agent[0] ? l->agent : NULL); /* NULL: its keeper ended before it said */
 }
 
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *o)
@@ -223,9 +232,12 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	struct json_out j = { .buf = &members };
 	const bool refused = strcmp(o->verb, "allow") != 0;
 
+	call->launch->cases += refused;
 	if (refused && repeats_counted(e, call, o))
 		return;
 	json_text(&j, "decision", o->verb);
+	if (refused)
+		put_case(&j, call->launch->id, call->launch->cases);
 	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
 	json_text(&j, "mode", mode_name(call->launch->subject.mode));
 	put_decision(&j, o->decision);
@@ -256,13 +268,16 @@ void record_repeat_members(const struct call *call, const struct outcome *o, str
 	put_launch(&j, call->launch);
 }
 
-void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision)
+void record_protected(struct enforcer *e, struct launch *launch, pid_t pid, const char *path, const struct decision *decision)
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
 
 	json_text(&j, "decision", "deny");
+	if (launch)
+		put_case(&j, launch->id, ++launch->cases);
 	json_text(&j, "errno", "EPERM");
+	json_text(&j, "mode", launch ? mode_name(launch->subject.mode) : NULL);
 	put_decision(&j, decision);
 	json_object_begin(&j, "sys");
 	json_text(&j, "name", "open");
@@ -323,12 +338,29 @@ void record_end(struct enforcer *e, const struct launch *l, int status)
 	audit_record(e->audit, "cmd_end", AUDIT_INFO, false, &members);
 }
 
-void record_refused_launch(struct enforcer *e, const struct launch_order *order, uid_t uid, const struct decision *decision)
+void record_failed(struct enforcer *e, struct launch *l, enum audit_severity severity, const char *text, const struct decision *decision)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	put_launch(&j, l);
+	if (decision) {
+		json_text(&j, "decision", "deny");
+		put_case(&j, l->id, ++l->cases);
+		put_decision(&j, decision);
+	}
+	json_text(&j, "error", text);
+	audit_record(e->audit, "cmd_end", severity, true, &members);
+}
+
+void record_refused_launch(struct enforcer *e, uint64_t id, const struct launch_order *order, uid_t uid, const struct decision *decision)
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
 
 	json_text(&j, "decision", "deny");
+	put_case(&j, id, 1);
+	json_uint(&j, "launch", id);
 	json_text(&j, "mode", mode_name(order->mode));
 	put_decision(&j, decision);
 	json_text(&j, "agent", order->agent[0] ? order->agent : NULL);
@@ -364,15 +396,13 @@ void record_layers(struct enforcer *e)
 void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *d, struct buf *ret_json)
 {
 	struct json_out j = { .buf = ret_json };
-	char case_id[48];
 
-	snprintf(case_id, sizeof(case_id), "case-%llu-%llu", (unsigned long long)launch, (unsigned long long)number);
 	json_object_begin(&j, NULL);
 	json_bool(&j, "success", false);
 	json_text(&j, "status", "blocked");
 	json_text(&j, "error", "Action blocked by safety policy");
 	json_object_begin(&j, "safety");
-	json_text(&j, "case_id", case_id);
+	put_case(&j, launch, number);
 	json_text(&j, "source", "deterministic");
 	json_text(&j, "rule", d->rule);
 	json_text(&j, "tag", d->tag ? d->tag : "policy_block");
