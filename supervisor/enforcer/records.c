@@ -22,21 +22,38 @@
 /* A value behind one of these words in an argument is nobody's business (per element, before it becomes JSON). */
 static const char *const secret_words[] = { "password", "passwd", "secret", "token", "api_key", "apikey", "api-key", "authorization" };
 
+/* The value behind the first such word: NAME=…, NAME: …, "NAME":…. NULL: none. */
 static const char *find_secret(const char *argument)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(secret_words); i++) {
-		const char *at = strcasestr(argument, secret_words[i]);
+	const char *first = NULL;
 
-		at = at ? at + strlen(secret_words[i]) : NULL;
-		if (at && (*at == '=' || *at == ':'))
-			return at + 1;
-	}
-	return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(secret_words); i++)
+		for (const char *at = argument; (at = strcasestr(at, secret_words[i]));) {
+			at += strlen(secret_words[i]);
+			at += strspn(at, "\"' ");
+			if ((*at == '=' || *at == ':') && (!first || at < first))
+				first = at + 1;
+		}
+	return first;
 }
 
-static void put_argument(struct json_out *j, const char *argument)
+/* "--password VALUE": an option that ends in such a word is followed by the value. */
+static bool names_secret(const char *argument)
 {
-	const char *secret = find_secret(argument);
+	size_t len = strlen(argument);
+
+	for (size_t i = 0; argument[0] == '-' && i < ARRAY_SIZE(secret_words); i++) {
+		size_t word_len = strlen(secret_words[i]);
+
+		if (len > word_len && strcasecmp(argument + len - word_len, secret_words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void put_argument(struct json_out *j, const char *argument, const char *before)
+{
+	const char *secret = before && names_secret(before) ? argument : find_secret(argument);
 	char shown[ARGUMENT_SHOWN + 16];
 	size_t len = secret ? (size_t)(secret - argument) : strlen(argument);
 
@@ -53,7 +70,7 @@ void record_put_argv(struct json_out *j, const char *const *argv)
 {
 	json_array_begin(j, "argv");
 	for (size_t i = 0; argv[i] && i < ARGUMENTS_SHOWN; i++)
-		put_argument(j, argv[i]);
+		put_argument(j, argv[i], i ? argv[i - 1] : NULL);
 	json_array_end(j);
 }
 
@@ -108,6 +125,7 @@ static void put_executable(struct json_out *j, pid_t pid)
 static void put_command_line(struct json_out *j, pid_t pid)
 {
 	char path[32], text[8192];
+	const char *before = NULL;
 	_cleanup_close_ int fd = -1;
 	ssize_t len;
 
@@ -118,8 +136,10 @@ static void put_command_line(struct json_out *j, pid_t pid)
 		return;
 	text[len] = 0;
 	json_array_begin(j, "argv");
-	for (ssize_t at = 0, nr = 0; at < len && nr < ARGUMENTS_SHOWN; at += (ssize_t)strlen(text + at) + 1, nr++)
-		put_argument(j, text + at);
+	for (ssize_t at = 0, nr = 0; at < len && nr < ARGUMENTS_SHOWN; at += (ssize_t)strlen(before) + 1, nr++) {
+		put_argument(j, text + at, before);
+		before = text + at;
+	}
 	json_array_end(j);
 }
 

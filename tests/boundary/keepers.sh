@@ -86,3 +86,9 @@ for verb in status health doctor; do
 	equal "$verb with an unknown option: 2 and one line" "2 1" "$? $(wc -l <"$WORK/err")"
 done
 check "the log is whole" inside $CORDON audit verify
+
+# Secrets in arguments stay out of the log, in every spelling.
+run --agent secrets -- echo --password hunter-a --token=hunter-b 'X-Token: hunter-c' '{"token":"hunter-d"}' 'secret_question=1&secret=hunter-e'
+equal "the command itself has them" 5 "$(grep -o hunter- <<<"$OUT" | wc -l)"
+recorded "redacted arguments" type=cmd_begin agent=secrets 'argv~--password \[redacted\] --token=\[redacted\]'
+equal "no record holds one" 0 "$(cat "$INSIDE"/var/lib/cordon/audit/*.jsonl | grep -c hunter-)"
