@@ -78,6 +78,18 @@ int process_filters(pid_t pid)
 	return status_number(pid, "\nSeccomp_filters:\t", -1);
 }
 
+uid_t process_uid(pid_t pid, uid_t unknown)
+{
+	char text[4096];
+	const char *at;
+	uid_t uid;
+
+	if (slurp(pid, "status", text, sizeof(text)) < 0)
+		return unknown;
+	at = strstr(text, "\nUid:\t");
+	return at && sscanf(at, "\nUid: %*u %u", &uid) == 1 ? uid : unknown;
+}
+
 bool process_has_thread(pid_t pid, pid_t tid)
 {
 	char path[48];

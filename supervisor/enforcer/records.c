@@ -188,8 +188,9 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 	} else {
 		json_text(j, "err", "exited");
 	}
+	/* Only in off does a launch's process become somebody else. */
 	if (l)
-		json_uint(j, "uid", l->spec->uid);
+		json_uint(j, "uid", l->subject.mode == MODE_OFF ? process_uid(pid, l->spec->uid) : l->spec->uid);
 	put_executable(j, pid);
 	if (full) {
 		put_command_line(j, pid);

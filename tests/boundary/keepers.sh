@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What a keeper says while nobody listens is not lost: ends of launches during an enforcer's death, a keeper's own death, and what of a launch
-# that ended can still be asked.
+# that ended can still be asked; what a record says of whom.
 . "$(dirname "$0")/lib.sh"
 fixture_start guarded allow
 
@@ -92,3 +92,13 @@ run --agent secrets -- echo --password hunter-a --token=hunter-b 'X-Token: hunte
 equal "the command itself has them" 5 "$(grep -o hunter- <<<"$OUT" | wc -l)"
 recorded "redacted arguments" type=cmd_begin agent=secrets 'argv~--password \[redacted\] --token=\[redacted\]'
 equal "no record holds one" 0 "$(cat "$INSIDE"/var/lib/cordon/audit/*.jsonl | grep -c hunter-)"
+
+# In mode off a program may become another user: the record says who it was.
+fixture_stop
+fixture_start off
+cp /usr/bin/env "$INSIDE/srv/bin/set-env"
+chmod 4755 "$INSIDE/srv/bin/set-env"
+run --agent becomes -- /srv/bin/set-env /usr/bin/true
+succeeded "a setuid program works in off"
+recorded "its exec is root's" sys.exec.resolved=/usr/bin/true proc.uid=0 mode=off
+recorded "its own was the agent's" sys.exec.resolved=/srv/bin/set-env proc.uid=1500
