@@ -58,7 +58,12 @@ static struct bytes left_side(struct bytes b)
 
 static int static_name(struct sh_reader *r, struct shell_command *command, struct bytes name)
 {
-	return name.len && memchr(name.data, '[', name.len) ? expression_text(r, command, name) : 0;
+	const char *bracket = name.len ? memchr(name.data, '[', name.len) : NULL;
+
+	if (!bracket)
+		return sh_special_name(r, r->at, name, false);
+	TRY(sh_special_name(r, r->at, (struct bytes){ name.data, (size_t)(bracket - name.data) }, false));
+	return expression_text(r, command, name);
 }
 
 int sh_evaluated_name(struct sh_reader *r, struct shell_command *command, struct shell_word *word)
@@ -90,7 +95,7 @@ static int declared_value(struct sh_reader *r, const struct shell_word *word, si
 }
 
 /* One operand of a declaration: NAME, NAME=value, NAME[subscript]=value. */
-static int declared(struct sh_reader *r, const struct sh_call *call, struct shell_word *word)
+static int declared(struct sh_reader *r, const struct sh_call *call, struct shell_word *word, bool array)
 {
 	struct bytes left = left_side(word->prefix), name = left;
 	struct shell_assignment *assignment;
@@ -101,7 +106,8 @@ static int declared(struct sh_reader *r, const struct sh_call *call, struct shel
 		return 0;
 	if (word->why && !assigns)
 		return unknown_name(r, word);
-	TRY(static_name(r, call->command, left));
+	if (left.len && memchr(left.data, '[', left.len))
+		TRY(static_name(r, call->command, left));
 	if (name.len && name.data[name.len - 1] == '+')
 		name.len--;
 	bracket = name.len ? memchr(name.data, '[', name.len) : NULL;
@@ -111,16 +117,26 @@ static int declared(struct sh_reader *r, const struct sh_call *call, struct shel
 	assignment->append = left.len && left.data[left.len - 1] == '+';
 	if (bracket)
 		assignment->subscript = (struct bytes){ bracket + 1, (size_t)(left.data + left.len - bracket - 1) };
-	return assigns ? declared_value(r, word, left.len + 1, &assignment->value) : 0;
+	if (bracket || array)
+		TRY(sh_array(r, name));
+	if (!assigns)
+		return 0;
+	TRY(declared_value(r, word, left.len + 1, &assignment->value));
+	/* an array's value in quotes is expanded all the same: declare -a 'x=($(cmd))' */
+	if (!word->why && assignment->value->value.len && assignment->value->value.data[0] == '(')
+		return sh_declared_elements(r, assignment->value->value);
+	return 0;
 }
 
 int sh_builtin_declare(struct sh_reader *r, const struct sh_call *call)
 {
 	struct sh_options o = { .next = call->words + 1, .spec = "" };
 	struct shell_word **word;
+	bool array = false;
 	char letter;
 
 	while ((letter = sh_option(&o))) {
+		array |= letter == 'a' || letter == 'A';
 		if (letter == 'i')	/* whatever is assigned to it later is evaluated */
 			TRY(sh_evaluation(r, SHELL_EVALUATES_ARITHMETIC, r->at, call->words[0]->source, NULL));
 		if (letter == 'n')
@@ -129,7 +145,7 @@ int sh_builtin_declare(struct sh_reader *r, const struct sh_call *call)
 	for (word = o.next; *word; word++) {
 		if ((*word)->prefix.len && (*word)->prefix.data[0] == '+')
 			continue;
-		TRY(declared(r, call, *word));
+		TRY(declared(r, call, *word, array));
 	}
 	return 0;
 }
@@ -188,6 +204,8 @@ int sh_builtin_read(struct sh_reader *r, const struct sh_call *call)
 	char letter;
 
 	while ((letter = sh_option(&o))) {
+		if (letter == 'a' && o.value && !o.value->why)
+			TRY(sh_array(r, o.value->value));
 		if (letter == 'a' && o.value)
 			TRY(sh_evaluated_name(r, call->command, o.value));
 		else if (letter == 'a')

@@ -195,6 +195,8 @@ static int builtin_mapfile(struct sh_reader *r, const struct sh_call *call)
 	}
 	if (o.opaque)
 		return evaluation(r, call, SHELL_EVALUATES_TEXT, *o.next);
+	if (*o.next && !(*o.next)->why)
+		TRY(sh_array(r, (*o.next)->value));
 	return *o.next ? sh_evaluated_name(r, call->command, *o.next) : 0;
 }
 
@@ -255,10 +257,9 @@ int sh_builtin(struct sh_reader *r, struct shell_command *command)
 	size_t first = shell_program_index(command, &opaque), i;
 	struct sh_call call = { command, command->words + first };
 
-	if (first >= command->nr_words || command->words[first]->why)
-		return 0;
-	for (i = 0; i < ARRAY_SIZE(builtins); i++)
-		if (bytes_equal(call.words[0]->value, bytes_of(builtins[i].name)))
-			return builtins[i].read(r, &call);
-	return 0;
+	if (first < command->nr_words && !command->words[first]->why)
+		for (i = 0; i < ARRAY_SIZE(builtins); i++)
+			if (bytes_equal(call.words[0]->value, bytes_of(builtins[i].name)))
+				TRY(builtins[i].read(r, &call));
+	return sh_special_values(r, command);
 }

@@ -158,6 +158,8 @@ static int quoted_part(struct sh_reader *r, struct sh_builder *b, char quote)
 	sh_skip(r);
 	if (quote == '\'')
 		return sh_ansi_quotes(r, b);
+	/* the translation, a file's, is expanded */
+	TRY(sh_evaluation(r, SHELL_EVALUATES_TEXT, r->at, sh_slice(r, r->at), NULL));
 	TRY(sh_part(r, b, SHELL_LOCALE, true, (struct bytes){ NULL, 0 }));
 	return sh_double_quotes(r, b, false);
 }

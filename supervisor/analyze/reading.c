@@ -6,8 +6,6 @@
  */
 #include "supervisor/analyze/reading.h"
 
-#include "supervisor/base/cleanup.h"
-
 #include <stddef.h>
 
 #define ENTRY_OF(pointer) ((struct sh_entry *)(void *)((char *)(pointer) - offsetof(struct sh_entry, command)))
@@ -146,18 +144,6 @@ int sh_evaluation(struct sh_reader *r, enum shell_evaluates what, size_t at, str
 	return 0;
 }
 
-/* Variables whose value the shell evaluates when it prints a prompt, traces, or starts. */
-static bool is_evaluated(struct bytes name)
-{
-	static const char *const names[] = { "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV" };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (bytes_equal(name, bytes_of(names[i])))
-			return true;
-	return false;
-}
-
 int sh_assignment(struct sh_reader *r, enum shell_assigner by, size_t at, struct bytes name, struct shell_assignment **ret_assignment)
 {
 	struct shell_assignment *assignment = sh_take(r, sizeof(*assignment));
@@ -166,12 +152,13 @@ int sh_assignment(struct sh_reader *r, enum shell_assigner by, size_t at, struct
 	if (!assignment)
 		return -ENOMEM;
 	assignment->by = by;
+	assignment->command = r->command;
 	assignment->offset = sh_offset(r, at);
 	assignment->name = name;
 	*entry->assignments_tail = assignment;
 	entry->assignments_tail = &assignment->next;
 	*ret_assignment = assignment;
-	return is_evaluated(name) ? sh_evaluation(r, SHELL_EVALUATES_TEXT, at, name, NULL) : 0;
+	return sh_special_name(r, at, name, by == SHELL_ASSIGN_PREFIX || by == SHELL_ASSIGN_DECLARED);
 }
 
 struct sh_scope sh_scope(const struct sh_reader *r)
@@ -280,6 +267,7 @@ static int finish(struct sh_reader *r, struct shell_script *ret_script)
 		if (functions && entry->command.nr_words && !(entry->command.words[0]->why & ~SHELL_PATTERNS))
 			resolve_call(a, &entry->command);
 	}
+	TRY(sh_array_declarations(r));
 	*ret_script = (struct shell_script){ commands, a->nr_commands, a->functions, a->evaluations };
 	return 0;
 }

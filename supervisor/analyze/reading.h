@@ -33,6 +33,8 @@ struct sh_answer {
 	size_t nr_commands;
 	struct shell_function *functions, **functions_tail;
 	struct shell_evaluation *evaluations, **evaluations_tail;
+	struct sh_array_name *arrays;
+	size_t nr_arrays;
 	bool unsets_functions;		/* unset appears: no call is certain */
 	size_t work_bytes;		/* read more than once: nested texts, and "((" that were none */
 	bool failed;
@@ -298,6 +300,16 @@ int sh_name(struct sh_reader *r, struct bytes *ret_name);
 
 /* An expansion that is a number whatever happens: $#, $?, ${#x}. */
 bool sh_is_count(const struct shell_part *part);
+
+/* ---- variables.c ---- */
+/* Variables that mean something to the shell itself. with_value: sh_special_values() will look at what it gets. */
+int sh_special_name(struct sh_reader *r, size_t at, struct bytes name, bool with_value);
+int sh_special_values(struct sh_reader *r, struct shell_command *command);
+/* A name that is an array somewhere in the text: a declaration of it may evaluate "(…)" in a value. */
+int sh_array(struct sh_reader *r, struct bytes name);
+/* "(…)" as the static value of a declaration. */
+int sh_declared_elements(struct sh_reader *r, struct bytes text);
+int sh_array_declarations(struct sh_reader *r);
 
 /* ---- builtins.c, builtin_names.c, builtin_options.c ---- */
 /* Reads what a complete simple command makes the shell evaluate. */

@@ -72,6 +72,7 @@ enum shell_assigner {
 struct shell_assignment {
 	struct shell_assignment *next;
 	enum shell_assigner by;
+	struct shell_command *command;
 	size_t offset;
 	struct bytes name;
 	struct bytes subscript;		/* the source between the brackets; data NULL when there is none */
@@ -184,9 +185,9 @@ struct shell_function {
 enum shell_evaluates {
 	SHELL_EVALUATES_ARITHMETIC,	/* names in arithmetic or a subscript: their values are evaluated, "a[$(cmd)]" runs cmd */
 	SHELL_EVALUATES_NAME,		/* a name known at run time only: ${!x}, test -v "$x", read "$x", declare -n */
-	SHELL_EVALUATES_TEXT,		/* code known at run time only: eval "$x", trap "$x", ${x@P}, mapfile -C */
+	SHELL_EVALUATES_TEXT,		/* code known at run time only: eval "$x", trap "$x", ${x@P}, mapfile -C, $"…" */
 	SHELL_EVALUATES_FILE,		/* source FILE: word */
-	SHELL_EVALUATES_REMAP,		/* hash -p, enable: a name comes to mean another program or builtin */
+	SHELL_EVALUATES_REMAP,		/* hash -p, enable, BASH_CMDS: a name comes to mean another program or builtin */
 	SHELL_EVALUATES_PLUGIN,		/* enable -f */
 };
 
@@ -212,7 +213,9 @@ struct shell_problem {
 };
 
 /*
- * Reads text. Texts that builtins evaluate (eval, trap, let, test -v, declare, …) are read too and their commands listed with
+ * Reads text as -c or eval would. A text that comes to a shell on standard input is read by the commands in it, too: `read x` takes the
+ * next line away, and what seemed to be in a here-document runs. There an answer is no more than evidence.
+ * Texts that builtins evaluate (eval, trap, let, test -v, declare, …) are read too and their commands listed with
  * SHELL_EVALUATED. Returns 0, -EBADMSG (not a script, or not modelled), -E2BIG (a limit), -ENOMEM (the arena is too small);
  * ret_problem is filled on failure, ret_script only on success. The answer borrows from text and arena.
  */

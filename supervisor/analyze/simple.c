@@ -78,7 +78,8 @@ int sh_prefix_assignment(struct sh_reader *r, bool *ret_found)
 		TRY(sh_bash_only(r, "\"+=\" is not the same in every shell"));
 	TRY(sh_assignment(r, SHELL_ASSIGN_PREFIX, at, name, &assignment));
 	assignment->subscript = source;
-	return assigned_value(r, assignment);
+	TRY(assigned_value(r, assignment));
+	return source.data || assignment->is_array ? sh_array(r, name) : 0;
 }
 
 /* One element: [key]=value, or a word. */

@@ -199,6 +199,12 @@ static int read_arguments(struct target *t, const __u64 *args, bool at, struct e
 		r = target_read_vector(t, args[at ? 2 : 1], &c->argv);
 	if (r == 0)
 		r = target_read_vector(t, args[at ? 3 : 2], &c->env);
+	/* An empty argv becomes one empty string (since 5.18): that is what is judged, too. */
+	if (r == 0 && c->argv.nr == 0) {
+		buf_append(&c->argv.strings, "", 1);
+		c->argv.nr = 1;
+		r = c->argv.strings.failed ? -ENOMEM : 0;
+	}
 	if (r == 0)
 		r = view(&c->argv.strings, c->argv.nr, &c->argv_pointers);
 	return r == 0 ? view(&c->env.strings, c->env.nr, &c->env_pointers) : r;
@@ -231,11 +237,7 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 	if (!S_ISREG(c->file.stat.st_mode) || !(c->file.stat.st_mode & 0111))
 		return -EACCES;
 	take_identity(&c->file.stat, &c->program);
-	/* An empty argv becomes one empty string (since 5.18). */
-	if (c->argv.nr)
-		buf_append(&c->final_argv, c->argv.strings.data, c->argv.strings.len);
-	else
-		buf_append(&c->final_argv, "", 1);
+	buf_append(&c->final_argv, c->argv.strings.data, c->argv.strings.len);
 	if (c->final_argv.failed)
 		return -ENOMEM;
 	r = set_script_name(c, dirfd);

@@ -6,6 +6,7 @@
  */
 #include "supervisor/cli/cli.h"
 
+#include "supervisor/analyze/shell.h"
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/json_out.h"
 #include "supervisor/control/layout.h"
@@ -29,6 +30,7 @@ struct check {
 	struct policy *policy;
 	struct scope scope;
 	struct judge_subject subject;
+	struct arena arena;	/* for one question at a time */
 	char home[256];
 };
 
@@ -36,14 +38,14 @@ static const char help[] =
 	"usage: cordon check [OPTION]... KIND ARG...\n"
 	"       cordon check [OPTION]... --batch FILE|-\n"
 	"\n"
-	"  exec COMMAND          one argument: a command text, which must hold no shell syntax\n"
+	"  exec COMMAND          one argument: a command text, read as bash reads it\n"
 	"  exec PROGRAM ARG...   an argument vector\n"
 	"  read PATH, write PATH\n"
 	"  connect ADDRESS:PORT  a literal address; IPv6 in brackets\n"
 	"  env NAME[=VALUE]      what command text sets\n"
 	"  stdin TEXT            what is typed into a running program\n"
-	"  http METHOD URL, browser ARG...\n"
-	"                        not judged by this build: always a deny (incomplete_evidence)\n"
+	"  http METHOD URL       a request; names are not resolved\n"
+	"  browser ARG...        not judged by this build: always a deny (incomplete_evidence)\n"
 	"\n"
 	"  --mode M              off, guarded, observe, readonly (default: the policy's)\n"
 	"  --policy DIR          policy folder (default: $CORDON_POLICY, else " CORDON_POLICY_DIR ")\n"
@@ -155,13 +157,21 @@ static void ask(const struct check *c, const char *const *words, struct decision
 		refuse(ret, "invalid_request", "check.address", "Expected a literal address and a port, such as 192.0.2.1:80 or [2001:db8::1]:80.");
 		return;
 	case KIND_HTTP:
+		action.kind = ACTION_HTTP;
+		action.method = arguments[0];
+		action.url = arguments[0] ? arguments[1] : NULL;
+		if (arguments[0] && arguments[1] && !arguments[2])
+			break;
+		refuse(ret, "invalid_request", "check.arguments", "The kind http needs a method and a URL.");
+		return;
 	case KIND_BROWSER:
-		refuse(ret, "incomplete_evidence", "check.not_built", "This build does not judge http and browser actions yet.");
+		refuse(ret, "incomplete_evidence", "check.not_built", "This build does not judge browser actions yet.");
 		return;
 	default:
 		refuse(ret, "invalid_request", "check.kind", "The kind is not one of exec, read, write, connect, env, stdin, http, browser.");
 		return;
 	}
+	c->subject.arena->used_bytes = 0;
 	judge(c->policy, &c->subject, &action, ret);
 }
 
@@ -297,7 +307,10 @@ static int load(struct check *c)
 		return usage("--cwd %s: expected an absolute path", c->cwd);
 	/* The launch user's home is passwd's to say, which an offline check does not ask: useradd's default stands for it. */
 	snprintf(c->home, sizeof(c->home), "/home/%s", c->policy->launch_user);
-	c->subject = (struct judge_subject){ .mode = mode, .home = c->home, .scope = &c->scope,
+	c->arena = (struct arena){ .data = malloc(SHELL_ARENA_BYTES), .len_bytes = SHELL_ARENA_BYTES };
+	if (!c->arena.data)
+		return usage("out of memory");
+	c->subject = (struct judge_subject){ .arena = &c->arena, .mode = mode, .home = c->home, .scope = &c->scope,
 					     .unreviewed_allow = c->policy->unreviewed_allow };
 	return 0;
 }
@@ -366,5 +379,6 @@ int cli_check(int argc, char **argv)
 		r = c.batch ? check_batch(&c) : check_one(&c, argv + optind);
 	policy_free(c.policy);
 	scope_free(&c.scope);
+	free(c.arena.data);
 	return r;
 }

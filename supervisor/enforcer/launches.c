@@ -282,20 +282,21 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 
 /* ---- ends ---- */
 
+/* Without a hello nothing ran: its zygote could not start or take it, which is recorded where it happened. */
 static void keeper_gone(struct enforcer *e, struct launch *l)
 {
-	static const char text[] = "the keeper of this launch died; its processes are killed";
-	struct launch_event event = { .type = EVENT_FAILED, .text_bytes = sizeof(text) - 1 };
+	const char *text = l->spec ? "the keeper of this launch died; its processes are killed" :
+				     "the launch did not start: its zygote or keeper ended first (the audit log says why)";
 	struct {
 		struct launch_event head;
-		char text[sizeof(text)];
-	} message = { .head = event };
+		char text[160];
+	} message = { .head = { .type = EVENT_FAILED, .text_bytes = (uint32_t)strlen(text) } };
 
 	if (l->state == LAUNCH_FAILED) /* it had nothing to keep */
 		return launch_remove(e, l);
-	memcpy(message.text, text, sizeof(text) - 1);
+	memcpy(message.text, text, message.head.text_bytes);
 	if (l->client >= 0)
-		(void)io_send(l->client, &message, sizeof(event) + event.text_bytes, NULL, 0, MSG_DONTWAIT);
+		(void)io_send(l->client, &message, sizeof(message.head) + message.head.text_bytes, NULL, 0, MSG_DONTWAIT);
 	record_late_end(e, l);
 	record_failed(e, l, AUDIT_HIGH, text, NULL);
 	launch_remove(e, l);

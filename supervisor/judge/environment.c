@@ -282,7 +282,7 @@ int judge_launch_environment(const struct policy *policy, enum mode mode, const 
 {
 	const struct judge_subject subject = { .mode = mode };
 	const struct action action = { .kind = ACTION_ENVIRONMENT };
-	const struct judging j = { policy, &subject, &action, ret_decision };
+	const struct judging j = { .policy = policy, .subject = &subject, .action = &action, .decision = ret_decision };
 	const struct environment *environment = &policy->environment;
 	struct list list = { 0 };
 	const char *const *entry;

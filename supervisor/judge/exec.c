@@ -8,105 +8,23 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/base/path.h"
+#include "supervisor/base/text.h"
 
+#include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- effects ---- */
 
-static bool lists(const struct strings *list, const char *text, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < list->nr; i++)
-		if (strncmp(list->items[i], text, len) == 0 && list->items[i][len] == '\0')
-			return true;
-	return false;
-}
-
-static const struct command_option *find_option(const struct command *command, const char *name, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < command->nr_options; i++)
-		if (lists(&command->options[i].names, name, len))
-			return &command->options[i];
-	return NULL;
-}
-
-static unsigned effects_with_value(const struct command_option *option, const char *value)
-{
-	return value && lists(&option->unless, value, strlen(value)) ? 0 : option->effects;
-}
-
-/* An abbreviation, or no option of this program that we know: everything it could stand for, and unknown. */
-static unsigned abbreviated_effects(const struct command *command, const char *name, size_t len)
-{
-	unsigned effects = EFFECT_UNKNOWN;
-	size_t i, n;
-
-	for (i = 0; i < command->nr_options; i++)
-		for (n = 0; n < command->options[i].names.nr; n++)
-			if (strncmp(command->options[i].names.items[n], name, len) == 0)
-				effects |= command->options[i].effects;
-	return effects;
-}
-
-/* "--name", "--name=value", "--name" "value". *ret_next is set when the next word is the value. */
-static unsigned long_option_effects(const struct command *command, const char *word, const char *next, bool *ret_next)
-{
-	size_t len = strcspn(word, "=");
-	const struct command_option *option = find_option(command, word, len);
-
-	if (!option)
-		return abbreviated_effects(command, word, len);
-	if (!option->value)
-		return option->effects;
-	*ret_next = word[len] == '\0';
-	return effects_with_value(option, word[len] ? word + len + 1 : next);
-}
-
-/* "-abc", "-ovalue", "-o" "value". */
-static unsigned cluster_effects(const struct command *command, const char *word, const char *next, bool *ret_next)
-{
-	unsigned effects = 0;
-	const char *letter;
-
-	for (letter = word + 1; *letter; letter++) {
-		const char name[2] = { '-', *letter };
-		const struct command_option *option = find_option(command, name, 2);
-
-		if (!option)
-			return effects | EFFECT_UNKNOWN;
-		if (option->value) {
-			*ret_next = letter[1] == '\0';
-			return effects | effects_with_value(option, letter[1] ? letter + 1 : next);
-		}
-		effects |= option->effects;
-	}
-	return effects;
-}
-
-/* GNU programs take options anywhere before "--". */
-static unsigned option_effects(const struct command *command, const char *const *arguments)
-{
-	unsigned effects = 0;
-
-	for (; *arguments && strcmp(*arguments, "--") != 0; arguments++) {
-		const char *word = *arguments;
-		bool takes_next = false;
-
-		if (word[0] != '-' || word[1] == '\0')
-			continue;
-		if (word[1] == '-')
-			effects |= long_option_effects(command, word, arguments[1], &takes_next);
-		else
-			effects |= cluster_effects(command, word, arguments[1], &takes_next);
-		if (takes_next && !*++arguments)
-			break;
-	}
-	return effects;
-}
+struct findings {
+	unsigned effects;
+	const struct command *command;	/* of the program itself, or NULL */
+	struct arguments arguments;	/* for the reason */
+	struct consequences consequences;
+	bool answered;
+	struct decision decision;	/* the worst answer about something inside */
+};
 
 /* The name a program was called by: "-bash" is a login shell. */
 static const char *called_name(const char *argv0)
@@ -116,38 +34,83 @@ static const char *called_name(const char *argv0)
 	return *base == '-' ? base + 1 : base;
 }
 
-static unsigned named_effects(const struct policy *policy, const char *name, const char *const *argv)
+/* "GIT" is no program of Debian's, but reads like one. */
+static bool looks_like_another(const struct policy *policy, const char *name)
 {
-	const struct command *command = policy_command(policy, name);
+	char lower[64];
+	size_t i;
 
-	if (!command)
-		return EFFECT_UNKNOWN;
-	return command->effects | (command->options_listed ? option_effects(command, argv + 1) : 0);
+	for (i = 0; name[i] && i + 1 < sizeof(lower); i++)
+		lower[i] = (char)tolower((unsigned char)name[i]);
+	lower[i] = '\0';
+	return !name[i] && strcmp(lower, name) != 0 && policy_command(policy, lower);
+}
+
+/* Look-alike letters, blanks and pieces of syntax are in no program's name. */
+static bool is_plain_name(const char *name)
+{
+	return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-@:[,~%=")] == '\0';
+}
+
+static void add_named(const struct judging *j, const char *name, struct words words, struct findings *f)
+{
+	const struct command *command = policy_command(j->policy, name);
+
+	if (!command) {
+		f->effects |= EFFECT_UNKNOWN;
+		if (!at_execve(j) && (!is_plain_name(name) || looks_like_another(j->policy, name)))
+			f->effects |= EFFECT_DYNAMIC;
+		command = policy_otherwise(j->policy);
+		if (!command)
+			return;
+		words.flags = NULL;	/* of what nobody knows, only what stands there counts */
+	}
+	f->command = command;
+	arguments_parse(command, words, (j->fed ? LABEL_FED : 0) | (j->piped ? LABEL_PIPED : 0), &f->arguments);
+	weigh_arguments(j, words, &f->arguments, &f->consequences);
+	f->effects |= (f->arguments.effects & ~f->consequences.without) | f->consequences.effects;
+	if (!f->consequences.answered)
+		return;
+	if (f->answered)
+		answer_worse(&f->decision, &f->consequences.decision);
+	else
+		f->decision = f->consequences.decision;
+	f->answered = true;
 }
 
 /* argv[0] is the caller's to choose: it adds what it is known for, and speaks for the program only where the program asks it (busybox). */
-static unsigned program_effects(const struct judging *j, const char *const *argv)
+static void add_program(const struct judging *j, struct words words, struct findings *f)
 {
-	const char *program = path_base(j->action->program), *called = called_name(argv[0]);
+	const char *program = path_base(j->action->program), *called = called_name(words.text[0]);
 	const struct command *command = policy_command(j->policy, program);
 
-	if (command && command->multicall && policy_command(j->policy, called) != command)
-		return named_effects(j->policy, called, argv);
-	if (strcmp(program, called) == 0 || !policy_command(j->policy, called))
-		return named_effects(j->policy, program, argv);
-	return named_effects(j->policy, program, argv) | named_effects(j->policy, called, argv);
+	if (command && command->multicall && policy_command(j->policy, called) != command) {
+		add_named(j, called, words, f);
+		return;
+	}
+	if (strcmp(program, called) != 0 && policy_command(j->policy, called))
+		add_named(j, called, words, f);
+	add_named(j, program, words, f);
 }
 
-/* In check, "ls" is the image's; "./ls" and "/tmp/ls" are whoever put them there. */
-static bool is_agents_own(const struct judging *j, const char *argv0)
+/*
+ * In text, "ls" is the image's, and "./ls" is whoever put it there: its name says nothing. One that stands in the project can be
+ * reviewed; one elsewhere where agents write cannot.
+ */
+static bool add_own_program(const struct judging *j, const char *argv0, struct findings *f)
 {
 	char path[PATH_MAX];
 
-	if (j->action->program)
-		return path_is_writable(j, j->action->program);
 	if (!strchr(argv0, '/'))
 		return false;
-	return path_normalize(j->action->cwd, argv0, path, sizeof(path)) < 0 || path_is_writable(j, path);
+	if ((j->lost && *argv0 != '/') || path_normalize(j->action->cwd ? j->action->cwd : "/", argv0, path, sizeof(path)) < 0) {
+		f->effects |= EFFECT_UNKNOWN | EFFECT_DYNAMIC;
+		return true;
+	}
+	if (!path_is_writable(j, path))
+		return false;
+	f->effects |= EFFECT_UNKNOWN | EFFECT_CODE | (path_is_under(path, j->policy->paths.project) ? 0 : EFFECT_DYNAMIC);
+	return true;
 }
 
 bool is_image_shell(const struct judging *j, const char *path)
@@ -157,25 +120,60 @@ bool is_image_shell(const struct judging *j, const char *path)
 	return command && command->effects == EFFECT_SHELL && !path_is_writable(j, path);
 }
 
-static unsigned exec_effects(const struct judging *j, const char *const *argv)
+/* Characters nobody sees, or bytes that are no text: what a person reads is not what the program gets. */
+static bool has_invisible(struct words words)
 {
-	unsigned effects;
+	size_t i;
 
-	if (j->action->program)
-		effects = program_effects(j, argv);
-	else
-		effects = named_effects(j->policy, called_name(argv[0]), argv);
-	if (j->action->interpreter) {
-		effects |= named_effects(j->policy, path_base(j->action->interpreter), argv);
-		if (path_is_writable(j, j->action->interpreter))
-			effects |= EFFECT_UNKNOWN;
+	for (i = 0; i < words.nr; i++) {
+		struct bytes rest = { words.text[i], strlen(words.text[i]) };
+
+		while (rest.len) {
+			uint32_t point;
+			unsigned len = (unsigned char)*rest.data < 0x80 ? 1 : text_decode(rest, &point);
+
+			if (!len || (len > 1 && !text_is_plain(point)))
+				return true;
+			rest.data += len;
+			rest.len -= len;
+		}
 	}
-	if (is_agents_own(j, argv[0]))
-		effects |= EFFECT_UNKNOWN;
+	return false;
+}
+
+static bool is_own_helper(const struct judging *j)
+{
+	return j->action->caller && strcmp(j->action->caller, j->action->program) == 0 && !j->action->interpreter &&
+	       !path_is_writable(j, j->action->program) && !(policy_command(j->policy, path_base(j->action->program)) ?
+	       policy_command(j->policy, path_base(j->action->program))->effects & (EFFECT_DELETE | EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE) : true);
+}
+
+static void find_effects(const struct judging *j, struct words words, struct findings *f)
+{
+	if (!at_execve(j)) {
+		if (!add_own_program(j, words.text[0], f))
+			add_named(j, called_name(words.text[0]), words, f);
+		if (has_invisible(words))
+			f->effects |= EFFECT_UNKNOWN;
+		return;
+	}
+	add_program(j, words, f);
+	/* git gc runs git prune: what a tool of the image makes of itself is part of what was judged when it was started. */
+	if (is_own_helper(j))
+		f->effects = (f->effects & ~(unsigned)(EFFECT_DELETE | EFFECT_PERSIST)) | EFFECT_WRITE;
+	if (path_is_writable(j, j->action->program))
+		f->effects |= EFFECT_UNKNOWN;
+	if (j->action->interpreter) {
+		const struct command *interpreter = policy_command(j->policy, path_base(j->action->interpreter));
+
+		/* The words are the script's, not the interpreter's. */
+		f->effects |= interpreter ? interpreter->effects & ~(unsigned)EFFECT_TYPED : EFFECT_UNKNOWN;
+		if (path_is_writable(j, j->action->interpreter))
+			f->effects |= EFFECT_UNKNOWN;
+	}
 	/* Followed wrappers are judged where nothing can hide: at the exec they make. */
-	if (j->policy->wrappers_follow && j->action->program && effects & EFFECT_WRAP)
-		effects = (effects & ~(unsigned)EFFECT_WRAP) | EFFECT_RUN;
-	return effects;
+	if (j->policy->wrappers_follow && f->effects & EFFECT_WRAP)
+		f->effects = (f->effects & ~(unsigned)EFFECT_WRAP) | EFFECT_RUN;
 }
 
 /* ---- rules ---- */
@@ -191,36 +189,62 @@ static bool rule_matches(const struct mode_rule *rule, unsigned effects, bool ex
 	return effects & rule->effects;
 }
 
-static const char *argument_outside(const struct judging *j, const char *const *argv)
+static const char *argument_outside(const struct judging *j, struct words words)
 {
-	for (argv++; *argv; argv++) {
-		const char *word = *argv;
+	size_t i;
+
+	for (i = 1; i < words.nr; i++) {
+		const char *word = words.text[i];
+
+		if (words.flags && words.flags[i] & WORD_DYNAMIC)
+			return word;
 
 		/* An option that holds a path, attached or after "=", is judged by that path. */
 		if (*word == '-' && strcmp(word, "-") != 0) {
 			const char *slash = strchr(word, '/'), *equals = strchr(word, '=');
 
 			if (path_is_sensitive(j->policy, word) || strstr(word, "..") || strpbrk(word, "~$"))
-				return *argv;
+				return words.text[i];
 			if (!slash && !equals)
 				continue;
 			word = equals ? equals + 1 : slash;
 		}
 		if (*word && !path_stays_inside(j, word))
-			return *argv;
+			return words.text[i];
 	}
 	return NULL;
 }
 
-static void answer_by_rule(const struct judging *j, const struct mode_rule *rule, const char *const *argv)
+/* " (because of '--output' 'x')", or nothing. */
+static void describe_cause(const struct arguments *arguments, unsigned effects, char *text, size_t bytes)
+{
+	const struct hit *hit = arguments_cause(arguments, effects);
+	struct quoted q;
+
+	if (!hit || (!hit->name && !hit->value))
+		text[0] = '\0';
+	else if (hit->name && hit->value)
+		snprintf(text, bytes, " (because of %.30s %.60s)", hit->name, quote_text(&q, hit->value));
+	else
+		snprintf(text, bytes, " (because of %.60s)", quote_text(&q, hit->name ? hit->name : hit->value));
+	/* Names of options are the policy's or the agent's own words. */
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
+			*text = '?';
+}
+
+static void answer_by_rule(const struct judging *j, const struct mode_rule *rule, struct words words, const struct findings *f)
 {
 	const struct ruling ruling = { rule->id, rule->origin, rule->hint };
-	const char *outside = rule->confined ? argument_outside(j, argv) : NULL;
+	const char *outside = rule->confined ? argument_outside(j, words) : NULL;
 	struct quoted q, p;
-	const char *name = quote_text(&q, j->action->program ? j->action->program : argv[0]);
+	const char *name = quote_text(&q, j->action->program ? j->action->program : words.text[0]);
+	char cause[128] = "";
 
+	if (rule->verdict != VERDICT_ALLOW)
+		describe_cause(&f->arguments, f->effects & (rule->effects ? rule->effects : EFFECT_UNKNOWN), cause, sizeof(cause));
 	if (rule->verdict == VERDICT_DENY) {
-		answer_deny(j, rule->tag, ruling, "%s %s.", name, rule->reason);
+		answer_deny(j, rule->tag, ruling, "%s %s%s.", name, rule->reason, cause);
 		return;
 	}
 	if (outside) {
@@ -228,21 +252,63 @@ static void answer_by_rule(const struct judging *j, const struct mode_rule *rule
 			    quote_text(&p, outside));
 		return;
 	}
-	answer_allow(j, ruling, "%s %s.", name, rule->reason);
+	answer_allow(j, ruling, "%s %s%s.", name, rule->reason, cause);
 	j->decision->verdict = rule->verdict;	/* allow or review */
 }
 
-static void apply_rules(const struct judging *j, const char *const *argv, unsigned effects)
+/* Programs whose code is reviewed as a whole: what runs around them is no part of that. */
+static void refuse_crowded(const struct judging *j, struct words words)
+{
+	struct decision answer = { 0 };
+	struct judging inner = *j;
+	struct quoted q;
+
+	inner.decision = &answer;
+	answer_deny(&inner, "incomplete_evidence", (struct ruling){ "exec.alone", CODE_RULE, "issue the command as its own exec_command call" },
+		    "%s stands with other commands or redirections in one text.", quote_text(&q, words.text[0]));
+	answer_worse(j->decision, &answer);
+}
+
+/* "python3 --version": what would run code only says something. */
+static bool asks_only(const struct findings *f)
+{
+	const unsigned harmless = EFFECT_READ | EFFECT_STATE;
+
+	return !(f->effects & ~harmless) && f->command->effects & ~harmless;
+}
+
+static void apply_rules(const struct judging *j, struct words words, const struct findings *f)
 {
 	const enum mode mode = j->subject->mode;
 	size_t i;
 
 	for (i = 0; i < j->policy->nr_rules[mode]; i++)
-		if (rule_matches(&j->policy->rules[mode][i], effects, j->action->program)) {
-			answer_by_rule(j, &j->policy->rules[mode][i], argv);
+		if (rule_matches(&j->policy->rules[mode][i], f->effects, at_execve(j))) {
+			answer_by_rule(j, &j->policy->rules[mode][i], words, f);
 			break;
 		}
-	j->decision->effects = effects;
+	if (f->answered)
+		answer_worse(j->decision, &f->decision);
+	if (j->crowded && f->command && f->command->alone && !asks_only(f))
+		refuse_crowded(j, words);
+}
+
+static int rank(const struct decision *d)
+{
+	if (d->verdict != VERDICT_DENY)
+		return d->verdict == VERDICT_REVIEW;
+	if (strcmp(d->tag, "hardline") == 0)
+		return 4;
+	return strcmp(d->tag, "incomplete_evidence") == 0 ? 2 : 3;
+}
+
+void answer_worse(struct decision *decision, const struct decision *other)
+{
+	unsigned effects = decision->effects | other->effects;
+
+	if (rank(other) > rank(decision))
+		*decision = *other;
+	decision->effects = effects;
 }
 
 /* ---- the question ---- */
@@ -252,44 +318,56 @@ static void answer_no_program(const struct judging *j)
 	answer_deny(j, "invalid_request", (struct ruling){ "exec.no_name", CODE_RULE, NULL }, "The command has no program name.");
 }
 
-static void judge_words(const struct judging *j, const char *const *argv)
+void judge_words(const struct judging *j, struct words words)
 {
-	unsigned effects;
+	struct findings f;
 
-	if (!argv || !argv[0] || (!j->action->program && !*path_base(argv[0]))) {
+	if (words.nr && words.flags && words.flags[0] & WORD_DYNAMIC) {
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.name", CODE_RULE, "spell the program's name out" },
+			    "The name of the program is not known before it runs.");
+		return;
+	}
+	f.effects = 0;
+	f.answered = false;
+	f.arguments.nr_hits = 0;
+	if (!words.nr || (!at_execve(j) && !*path_base(words.text[0]))) {
 		answer_no_program(j);
 		return;
 	}
-	effects = exec_effects(j, argv);
-	if (!environment_loads_code(j) && !transport_allows(j, argv))
-		apply_rules(j, argv, effects);
-	j->decision->effects = effects;
+	f.command = NULL;
+	find_effects(j, words, &f);
+	f.effects |= j->also;
+	if (j->around) {
+		if (f.answered)
+			answer_worse(&f.decision, j->around);
+		else
+			f.decision = *j->around;
+		f.answered = true;
+	}
+	j->decision->effects = f.effects;
+	if (!environment_loads_code(j) && !transport_allows(j, words.text))
+		apply_rules(j, words, &f);
+	j->decision->effects |= f.effects;
 }
 
 void judge_exec(const struct judging *j)
 {
 	const char *const *argv = j->action->argv;
-	const char *program = j->action->program, *words[WORDS_MAX + 1], *why;
-	char storage[TEXT_MAX_BYTES];
+	const char *program = j->action->program;
+	struct words words = { .text = argv };
 	struct quoted q;
-	int nr;
 
 	if (program && (path_is_own(j->policy, program) || path_in_list(&j->policy->paths.hidden, j->subject->home, program))) {
 		answer_deny(j, "protected_path", (struct ruling){ "path.hidden", { "paths.json", j->policy->paths.hidden.line }, NULL },
 			    "The program %s is out of reach for agents.", quote_text(&q, program));
 		return;
 	}
-	if (!j->action->shell_text) {
-		judge_words(j, argv);
+	if (j->action->shell_text && argv && argv[0]) {
+		judge_text(j, argv[0]);
 		return;
 	}
-	nr = argv && argv[0] ? text_words(argv[0], storage, words, &why) : 0;
-	if (nr > 0)
+	while (argv && argv[words.nr])
+		words.nr++;
+	if (program || !judge_shell_words(j, words))
 		judge_words(j, words);
-	else if (nr == 0)
-		answer_no_program(j);
-	else
-		answer_deny(j, "incomplete_evidence",
-			    (struct ruling){ "exec.shell_syntax", CODE_RULE, "issue one plain command with literal arguments" },
-			    "The command text needs a shell to be read: %s.", why);
 }

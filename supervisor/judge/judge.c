@@ -123,7 +123,7 @@ static void judge_off(const struct judging *j)
 
 void judge(const struct policy *policy, const struct judge_subject *subject, const struct action *action, struct decision *ret_decision)
 {
-	const struct judging j = { policy, subject, action, ret_decision };
+	const struct judging j = { .policy = policy, .subject = subject, .action = action, .decision = ret_decision };
 
 	*ret_decision = (struct decision){ 0 };
 	/* Stands unless somebody answers. */
@@ -158,6 +158,9 @@ void judge(const struct policy *policy, const struct judge_subject *subject, con
 		break;
 	case ACTION_CALL:
 		judge_call(&j);
+		break;
+	case ACTION_HTTP:
+		judge_http(&j);
 		break;
 	default:
 		break;

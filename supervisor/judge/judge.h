@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+struct arena;
+
 /* The declared target: what a launch may talk to. Entries with a name match no address. */
 struct scope_entry {
 	const char *name;		/* or NULL: then address and prefix_bits */
@@ -32,7 +34,7 @@ struct scope {
 int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error);
 void scope_free(struct scope *scope);
 
-enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL };
+enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL, ACTION_HTTP };
 
 struct judge_subject {		/* who asks */
 	enum mode mode;
@@ -42,6 +44,7 @@ struct judge_subject {		/* who asks */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
 	const struct scope *scope;		/* NULL or empty: none was declared */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
+	struct arena *arena;			/* room for reading command texts (SHELL_ARENA_BYTES); NULL: none can be read */
 	const struct transport *transport;	/* what judge_transport() says of the launch, or NULL */
 };
 
@@ -70,6 +73,8 @@ struct action {
 	/* ACTION_STDIN: bytes typed */
 	const char *typed;
 	size_t typed_bytes;
+	/* ACTION_HTTP: a request, by its method and URL as typed; nothing is resolved here */
+	const char *method, *url;
 	/* ACTION_CALL: a system call that registers alone decide: its name */
 	const char *call;
 };

@@ -2,6 +2,7 @@
 /* Inside the judge: one question on its way to an answer, and the words of an answer. */
 #pragma once
 
+#include "supervisor/judge/arguments.h"
 #include "supervisor/judge/judge.h"
 
 struct judging {
@@ -9,7 +10,22 @@ struct judging {
 	const struct judge_subject *subject;
 	const struct action *action;
 	struct decision *decision;
+	unsigned depth;		/* of command lines inside command lines */
+	/* Of the command line in its text: */
+	bool fed;		/* its standard input is a file, a pipe or a text: nobody types there */
+	bool piped;		/* namely a pipe */
+	bool crowded;		/* other commands stand in the same text, or its output goes to a file */
+	bool lost;		/* the working folder is not known */
+	unsigned also;		/* effects of its redirections and assignments */
+	const struct decision *around;	/* an answer about those, or NULL */
 };
+#define JUDGE_DEPTH_MAX 8
+
+/* At the kernel boundary the program is known, what it runs comes back as a question of its own, and what it touches is judged when touched. */
+static inline bool at_execve(const struct judging *j)
+{
+	return j->action->program;
+}
 
 struct ruling {			/* which rule speaks */
 	const char *id;
@@ -30,12 +46,65 @@ struct quoted {
 const char *quote(struct quoted *q, const char *name, size_t len);
 const char *quote_text(struct quoted *q, const char *name);
 
+/* What the words of a command line lead to, beyond what its data says: paths, targets, code, command lines inside it. */
+struct consequences {
+	unsigned effects;		/* to add */
+	unsigned without;		/* to take away */
+	bool answered;			/* decision holds an answer of its own, which the rules' must not soften */
+	struct decision decision;
+};
+
 /* Each answers the kinds its file names. */
 void judge_exec(const struct judging *j);
 void judge_path(const struct judging *j);
 void judge_connect(const struct judging *j);
 void judge_bind(const struct judging *j);
 void judge_environment(const struct judging *j);
+void judge_http(const struct judging *j);
+
+/* Answers for one command line; text: words the shell has not made yet are flagged. */
+void judge_words(const struct judging *j, struct words words);
+/* Answers for the command line of a shell program, by what it makes the shell read; false when it is none. */
+bool judge_shell_words(const struct judging *j, struct words words);
+/* Answers for a text that a shell will read. */
+void judge_text(const struct judging *j, const char *text);
+
+/* Words of a shell's text as far as they are known before it runs. text and flags are in the subject's arena. False: too many, or no room. */
+struct shell_word;
+struct judged_words {
+	const char **text;
+	uint8_t *flags;
+	size_t nr;
+};
+bool words_of_shell(const struct judging *j, struct shell_word *const *words, size_t nr, struct judged_words *ret);
+/* One word; false: no room. */
+bool word_of_shell(const struct judging *j, const struct shell_word *word, const char **ret_text, uint8_t *ret_flags);
+
+/* What the redirections of a command do; the file it reads its input from in ret_input, or NULL. */
+struct shell_redirection;
+void weigh_redirections(const struct judging *j, const struct shell_redirection *redirections, struct consequences *ret, bool *ret_writes);
+
+/* Of two answers about the same action the one that holds: hardline, deny, incomplete deny, review, allow. The earlier one when equal. */
+void answer_worse(struct decision *decision, const struct decision *other);
+
+void weigh_arguments(const struct judging *j, struct words words, const struct arguments *arguments, struct consequences *ret);
+
+/* Where a URL or host leads. */
+enum place {
+	PLACE_SCOPE,		/* is in the declared scope, or always reachable */
+	PLACE_PUBLIC,		/* no scope was declared */
+	PLACE_OUTSIDE,		/* of the declared scope */
+	PLACE_UNCLEAR,		/* not to be said without resolving or guessing */
+	PLACE_REFUSED,		/* answered with a deny */
+};
+struct url;
+enum place judge_target(const struct judging *j, const struct url *url);
+/* A URL's own words: whether a GET of it changes something; whether it, or a body, destroys data. */
+bool url_is_mutating(const struct policy *policy, const char *url);
+bool text_is_destructive(const struct policy *policy, const char *text);
+
+/* Where it is written or removed from; answers with a deny where that is refused. */
+bool path_is_refused(const struct judging *j, enum action_kind kind, const char *path);
 
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
 bool environment_loads_code(const struct judging *j);
@@ -54,10 +123,5 @@ bool path_is_writable(const struct judging *j, const char *path);
 /* For a path as typed in readonly: no expansion, no "..", inside the project, not sensitive. */
 bool path_stays_inside(const struct judging *j, const char *typed);
 
-#define WORDS_MAX 256
-#define TEXT_MAX_BYTES 16384
-/*
- * Splits a command text that holds no shell syntax at all into words; the text is copied into storage, the words point there.
- * Returns the number of words (NULL follows the last), 0 for a text without a word, or -1 with ret_why: what has to be read by a shell.
- */
-int text_words(const char *text, char storage[static TEXT_MAX_BYTES], const char *words[static WORDS_MAX + 1], const char **ret_why);
+#define WORDS_MAX 1024
+#define TEXT_MAX_BYTES 65536

@@ -1,64 +1,337 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command texts that need no shell to be read: plain words between blanks. Everything else is refused, not guessed.
- * The reader of shell grammar is another room's work.
+ * Command texts: every simple command that the shell's reader (analyze/) finds is judged as a command line of its own, the worst
+ * answer holds. What the reader does not model, and what only the shell will know, is a deny.
  */
 #include "supervisor/judge/judging.h"
 
+#include "supervisor/analyze/shell.h"
+#include "supervisor/base/path.h"
+
+#include <limits.h>
 #include <string.h>
 
-/* Bytes that are themselves in every shell, wherever they stand in a word. */
-static bool is_plain(char c)
+#define OWN_CALL "issue one plain command with literal arguments"
+
+struct reading {
+	const struct judging *j;
+	const struct shell_script *script;
+	char cwd[PATH_MAX];
+	bool lost;		/* cwd is not known: a cd to somewhere that the shell makes */
+	bool hides_code;	/* a variable holds text that arithmetic or an indirection would run */
+	size_t nr_others;	/* commands that do more than set the scene */
+};
+
+static void take(const struct reading *r, const struct decision *answer)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("_@%+:,./=-", c));
+	/* The only command's own answer says more than that all of them are allowed. */
+	if (r->script->nr_commands == 1 && r->j->decision->verdict == VERDICT_ALLOW)
+		*r->j->decision = *answer;
+	else
+		answer_worse(r->j->decision, answer);
 }
 
-/* Words that are grammar where a command begins. */
-static bool is_reserved(const char *word)
+static void refuse(const struct reading *r, const char *tag, const char *rule, const char *hint, const char *reason)
 {
-	static const char *const reserved[] = {
-		"if", "then", "elif", "else", "fi", "for", "in", "while", "until", "do", "done", "case", "esac", "function", "select",
-		"time", "coproc", "foreach", "end", "repeat", "nocorrect", "noglob",
-	};
+	struct decision answer = { 0 };
+	struct judging j = *r->j;
+
+	j.decision = &answer;
+	answer_deny(&j, tag, (struct ruling){ rule, CODE_RULE, hint }, "%s.", reason);
+	take(r, &answer);
+}
+
+static bool word_is(const struct shell_word *word, const char *text)
+{
+	return !word->why && bytes_equal(word->value, bytes_of(text));
+}
+
+/* ---- where a command's input comes from ---- */
+
+static bool is_text_redirection(const struct shell_redirection *redirection)
+{
+	return redirection->op == SHELL_HERE_DOCUMENT || redirection->op == SHELL_HERE_STRING;
+}
+
+static void find_input(const struct shell_command *command, bool *ret_fed, bool *ret_piped, const struct shell_redirection **ret_text)
+{
+	const struct shell_source source = shell_stdin_source(command);
+
+	*ret_fed = source.from != SHELL_STDIN_INHERITED;
+	*ret_piped = source.from == SHELL_STDIN_PIPE || source.from == SHELL_STDIN_WRITTEN || source.from == SHELL_STDIN_COPROC;
+	*ret_text = source.from == SHELL_STDIN_REDIRECTED && is_text_redirection(source.redirection) ? source.redirection : NULL;
+}
+
+/* ---- shells inside the text ---- */
+
+static void judge_script(const struct judging *j, const char *text, enum shell_dialect dialect);
+
+/* Its words are judged by what they make it read; the answer is never softer than what the mode thinks of a shell. */
+static void judge_shell(const struct judging *j, struct words words, const struct shell_invocation *invocation, const struct shell_redirection *input)
+{
+	const struct ruling ruling = { "exec.shell_text", CODE_RULE, OWN_CALL };
+	const struct shell_word *body = !input ? NULL : input->op == SHELL_HERE_DOCUMENT ? input->body : input->target;
+	struct decision inner = { 0 };
+	struct judging inside = *j;
+	const char *text = NULL;
+
+	if (invocation->reads == SHELL_READS_TEXT && !(words.flags && words.flags[invocation->index] & WORD_DYNAMIC))
+		text = words.text[invocation->index];
+	else if (invocation->reads == SHELL_READS_STDIN && body && !body->why)
+		text = body->value.data;
+	judge_words(j, words);		/* the mode's thoughts about shells, and the script it is given */
+	if (invocation->reads == SHELL_READS_NOTHING || (invocation->reads == SHELL_READS_FILE && !invocation->interactive))
+		return;
+	inside.decision = &inner;
+	inside.depth++;
+	inside.also = 0;
+	inside.around = NULL;
+	if (text && !invocation->interactive)
+		judge_script(&inside, text, invocation->dialect);
+	else if (invocation->reads == SHELL_READS_STDIN && j->fed && !j->piped && !input)
+		return;		/* a file: judge_words() saw that it is one, the redirection's own answer holds */
+	else if (text)
+		answer_deny(&inside, "incomplete_evidence", ruling, "The shell reads start files before its text.");
+	else
+		answer_deny(&inside, "incomplete_evidence", ruling, "What the shell will read is not known before it runs.");
+	answer_worse(j->decision, &inner);
+}
+
+bool judge_shell_words(const struct judging *j, struct words words)
+{
+	struct shell_word *list[WORDS_MAX + 1], *store;
+	struct shell_invocation invocation;
+	enum shell_dialect dialect;
 	size_t i;
 
-	for (i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
-		if (strcmp(word, reserved[i]) == 0)
+	if (!words.nr || words.nr > WORDS_MAX || !j->subject->arena || !shell_is_program(bytes_of(words.text[0]), &dialect))
+		return false;
+	store = arena_take(j->subject->arena, words.nr * sizeof(*store));
+	if (!store)
+		return false;
+	for (i = 0; i < words.nr; i++) {
+		bool dynamic = words.flags && words.flags[i] & WORD_DYNAMIC;
+
+		store[i] = (struct shell_word){ .source = bytes_of(words.text[i]), .value = dynamic ? (struct bytes){ "", 0 } : bytes_of(words.text[i]),
+						.why = dynamic ? SHELL_PARAMETER : 0, .single = true };
+		store[i].prefix = store[i].value;
+		list[i] = &store[i];
+	}
+	list[words.nr] = NULL;
+	shell_read_invocation(list, words.nr, &invocation);
+	judge_shell(j, words, &invocation, NULL);
+	return true;
+}
+
+/* ---- one command ---- */
+
+static void judge_assignments(struct reading *r, const struct shell_command *command)
+{
+	const struct shell_assignment *a;
+
+	for (a = command->assignments; a; a = a->next) {
+		char name[256];
+		struct decision answer = { 0 };
+		const struct action action = { .kind = ACTION_ENVIRONMENT, .text = name };
+		struct judging j = *r->j;
+
+		if (a->value && !a->value->why && (memmem(a->value->value.data, a->value->value.len, "$(", 2) || memchr(a->value->value.data, '`', a->value->value.len)))
+			r->hides_code = true;
+		if (a->name.len >= sizeof(name) || !a->name.len) {
+			refuse(r, "incomplete_evidence", "exec.assignment", OWN_CALL, "The name of a variable is not known before the text runs");
+			continue;
+		}
+		memcpy(name, a->name.data, a->name.len);
+		name[a->name.len] = '\0';
+		j.action = &action;
+		j.decision = &answer;
+		judge_environment(&j);
+		take(r, &answer);
+	}
+}
+
+/* A function that starts itself, twice at a time or in the background, takes every process there is. */
+static bool is_fork_bomb(const struct shell_command *command)
+{
+	return command->calls && command->function == command->calls &&
+	       (command->context & SHELL_IN_BACKGROUND || command->pipe_from || command->pipe_to);
+}
+
+static void follow_cd(struct reading *r, const struct judged_words *words)
+{
+	char next[PATH_MAX];
+	size_t at = 1;
+
+	while (at < words->nr && !words->flags[at] && (strcmp(words->text[at], "--") == 0 || strcmp(words->text[at], "-P") == 0 || strcmp(words->text[at], "-L") == 0))
+		at++;
+	if (at < words->nr && !words->flags[at] && strcmp(words->text[at], "-") != 0 &&
+	    path_normalize(r->cwd, words->text[at], next, sizeof(next)) == 0) {
+		r->lost = r->lost && words->text[at][0] != '/';
+		memcpy(r->cwd, next, strlen(next) + 1);
+		return;
+	}
+	if (at == words->nr && r->j->subject->home && strlen(r->j->subject->home) < sizeof(r->cwd)) {
+		memcpy(r->cwd, r->j->subject->home, strlen(r->j->subject->home) + 1);
+		return;
+	}
+	r->lost = true;
+	memcpy(r->cwd, "/", 2);
+}
+
+/* Emptying a file by a command that prints nothing is no way of writing to it. */
+static bool only_truncates(const struct shell_command *command)
+{
+	const struct shell_redirection *redirection;
+
+	if (command->nr_words > 1 || (command->nr_words && !word_is(command->words[0], ":") && !word_is(command->words[0], "true")))
+		return false;
+	for (redirection = command->redirections; redirection; redirection = redirection->next)
+		if (redirection->op == SHELL_WRITE || redirection->op == SHELL_WRITE_BOTH)
 			return true;
 	return false;
 }
 
-int text_words(const char *text, char storage[static TEXT_MAX_BYTES], const char *words[static WORDS_MAX + 1], const char **ret_why)
+static void judge_plain(struct reading *r, struct judging *j, const struct shell_command *command, const struct shell_redirection *text)
 {
-	size_t len = strlen(text), i;
-	int nr = 0;
+	struct shell_invocation invocation;
+	enum shell_dialect dialect;
+	struct judged_words words;
 
-	if (len >= TEXT_MAX_BYTES) {
-		*ret_why = "it is longer than 16 KiB";
-		return -1;
+	if (!words_of_shell(j, command->words, command->nr_words, &words)) {
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.size", CODE_RULE, OWN_CALL }, "The command has more words than can be judged.");
+		return;
 	}
-	memcpy(storage, text, len + 1);
-	for (i = 0; i < len; i++) {
-		if (storage[i] == ' ' || storage[i] == '\t') {
-			storage[i] = '\0';
-			continue;
-		}
-		if (!is_plain(storage[i])) {
-			*ret_why = "it holds shell syntax or bytes that are not plain ASCII";
-			return -1;
-		}
-		if (i > 0 && storage[i - 1])
-			continue;
-		if (nr == WORDS_MAX) {
-			*ret_why = "it has more than 256 words";
-			return -1;
-		}
-		words[nr++] = storage + i;
+	if (shell_is_program(bytes_of(words.text[0]), &dialect)) {
+		shell_read_invocation(command->words, command->nr_words, &invocation);
+		judge_shell(j, (struct words){ words.text, words.flags, words.nr }, &invocation, text);
+	} else {
+		judge_words(j, (struct words){ words.text, words.flags, words.nr });
 	}
-	words[nr] = NULL;
-	if (nr > 0 && (strchr(words[0], '=') || words[0][0] == '%' || is_reserved(words[0]))) {
-		*ret_why = "it begins with an assignment, a job or a reserved word";
-		return -1;
+	if (strcmp(words.text[0], "cd") == 0 || strcmp(words.text[0], "pushd") == 0)
+		follow_cd(r, &words);
+}
+
+static void judge_command(struct reading *r, const struct shell_command *command)
+{
+	struct decision answer = { 0 };
+	struct action action = *r->j->action;
+	struct consequences around = { 0 };
+	const struct shell_redirection *text;
+	static const char *const nothing[] = { ":" };
+	struct judging j = *r->j;
+	bool writes;
+
+	judge_assignments(r, command);
+	action.cwd = r->cwd;
+	j.action = &action;
+	j.decision = &answer;
+	j.lost = r->lost;
+	weigh_redirections(&j, command->redirections, &around, &writes);
+	j.also = around.effects | (only_truncates(command) && around.effects & EFFECT_WRITE ? EFFECT_DELETE : 0);
+	j.around = around.answered ? &around.decision : NULL;
+	j.crowded = writes || r->nr_others > 1;
+	find_input(command, &j.fed, &j.piped, &text);
+	if (is_fork_bomb(command))
+		answer_deny(&j, "hardline", (struct ruling){ "exec.fork_bomb", CODE_RULE, NULL }, "A function starts itself without end.");
+	else if (command->kind != SHELL_SIMPLE || !command->nr_words || (command->calls && command->calls_certain))
+		judge_words(&j, (struct words){ nothing, NULL, 1 });
+	else
+		judge_plain(r, &j, command, text);
+	take(r, &answer);
+}
+
+/* ---- what the shell itself evaluates ---- */
+
+static void judge_evaluation(const struct reading *r, const struct shell_evaluation *evaluation)
+{
+	const struct shell_command *command = evaluation->command;
+	struct decision answer = { .verdict = VERDICT_REVIEW, .rule = "exec.evaluates", .origin = { .file = "" } };
+	bool is_enable = command && command->nr_words && word_is(command->words[0], "enable");
+
+	switch (evaluation->what) {
+	case SHELL_EVALUATES_ARITHMETIC:
+	case SHELL_EVALUATES_NAME:
+		if (r->hides_code) {
+			refuse(r, "incomplete_evidence", "exec.evaluates", OWN_CALL, "The value of a variable is evaluated, and one holds a command");
+			return;
+		}
+		break;
+	case SHELL_EVALUATES_FILE:	/* the rule about source judges it */
+		return;
+	case SHELL_EVALUATES_REMAP:
+		if (is_enable)
+			break;
+		refuse(r, "incomplete_evidence", "exec.remaps", OWN_CALL, "A name comes to mean another program");
+		return;
+	case SHELL_EVALUATES_PLUGIN:
+		refuse(r, "policy_block", "exec.plugin", NULL, "The shell would load native code");
+		return;
+	default:
+		refuse(r, "incomplete_evidence", "exec.evaluates", OWN_CALL, "Text that is not known before it runs would be run");
+		return;
 	}
-	return nr;
+	memcpy(answer.reason, "The value of a variable is evaluated.", sizeof("The value of a variable is evaluated."));
+	if (r->j->subject->mode == MODE_READONLY)
+		refuse(r, "policy_block", "exec.evaluates", OWN_CALL, "The value of a variable is evaluated");
+	else
+		take(r, &answer);
+}
+
+/* ---- the text ---- */
+
+/* cd and options of the shell make a place for the one command that counts. */
+static bool sets_the_scene(const struct shell_command *command)
+{
+	static const char *const words[] = { "cd", "set", "shopt", "true", ":", "umask", "export" };
+	size_t i;
+
+	if (command->kind != SHELL_SIMPLE || !command->nr_words)
+		return true;
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (word_is(command->words[0], words[i]))
+			return true;
+	return false;
+}
+
+static void judge_script(const struct judging *j, const char *text, enum shell_dialect dialect)
+{
+	struct reading r = { .j = j };
+	struct shell_problem problem;
+	struct shell_script script;
+	const struct shell_evaluation *evaluation;
+	size_t i;
+
+	if (!j->subject->arena || j->depth >= JUDGE_DEPTH_MAX) {
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.depth", CODE_RULE, OWN_CALL }, "The command text is nested too deeply to be read.");
+		return;
+	}
+	if (shell_read(bytes_of(text), dialect, SHELL_LIMITS, j->subject->arena, &script, &problem) < 0) {
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.shell_syntax", CODE_RULE, OWN_CALL },
+			    "The command text cannot be read at byte %zu: %s.", problem.offset, problem.sentence);
+		return;
+	}
+	r.script = &script;
+	if (!j->action->cwd || strlen(j->action->cwd) >= sizeof(r.cwd))
+		memcpy(r.cwd, "/", 2);
+	else
+		memcpy(r.cwd, j->action->cwd, strlen(j->action->cwd) + 1);
+	r.lost = j->lost;
+	for (i = 0; i < script.nr_commands; i++)
+		r.nr_others += !sets_the_scene(script.commands[i]);
+	answer_allow(j, (struct ruling){ "exec.text", CODE_RULE, NULL }, "Every command of the text is allowed.");
+	if (!script.nr_commands) {
+		answer_deny(j, "invalid_request", (struct ruling){ "exec.no_name", CODE_RULE, NULL }, "The command has no program name.");
+		return;
+	}
+	if (j->subject->mode == MODE_READONLY && script.nr_commands > 1)
+		refuse(&r, "policy_block", "exec.readonly_one", OWN_CALL, "The text holds more than one command, and the mode is readonly");
+	for (i = 0; i < script.nr_commands; i++)
+		judge_command(&r, script.commands[i]);
+	for (evaluation = script.evaluations; evaluation; evaluation = evaluation->next)
+		judge_evaluation(&r, evaluation);
+}
+
+void judge_text(const struct judging *j, const char *text)
+{
+	judge_script(j, text, SHELL_BASH);
 }

@@ -287,10 +287,10 @@ static int check_whole(struct load *l)
 	r = command_index_build(&l->policy, &l->pool, &twice, &first, &name);
 	if (r == -EEXIST) {
 		if (l->error)
-			l->error->line = twice->origin.line;
-		file_error(l, twice->origin.file, r, "");
-		return err_set(l->error, -EINVAL, "the command \"%s\" is described by %s:%u already", name, first->origin.file,
-			       first->origin.line);
+			l->error->line = twice->line;
+		file_error(l, twice->file, r, "");
+		return err_set(l->error, -EINVAL, "the command \"%s\" is described by %s:%u already", name, first->file,
+			       first->line);
 	}
 	return r < 0 ? file_error(l, "", r, "out of memory") : check_setters(l);
 }

@@ -10,7 +10,8 @@ const char *const mode_names[MODE_COUNT] = { "off", "guarded", "observe", "reado
 
 const char *const effect_names[EFFECT_COUNT] = {
 	"read", "write", "delete", "network", "network_mutate", "run", "code", "wrap", "elevate", "power", "device", "permission",
-	"signal", "shell", "unknown", "hide", "state",
+	"signal", "shell", "unknown", "hide", "state", "hardline", "fetch", "secret", "unseen", "load", "persist", "publish", "flood",
+	"listen", "typed", "dynamic", "system", "interact", "outside",
 };
 
 const char *mode_name(enum mode mode)
@@ -170,4 +171,9 @@ const struct command *policy_command(const struct policy *policy, const char *ba
 		}
 	}
 	return best;
+}
+
+const struct command *policy_otherwise(const struct policy *policy)
+{
+	return policy->nr_otherwise ? &policy->otherwise[0] : NULL;
 }

@@ -100,9 +100,50 @@ static int read_ports(const struct node *node, void *ret)
 	return node_array(node, read_network_port, &policy->ports, &policy->nr_ports, sizeof(*policy->ports));
 }
 
+static int read_network_name(const struct node *node, void *ret)
+{
+#define MEMBER(name) offsetof(struct network_name, name)
+	static const struct field fields[] = {
+		{ "id", read_text, MEMBER(id), true },
+		{ "name", read_text, MEMBER(pattern), true },
+		{ "reason", read_text, MEMBER(reason), true },
+		{ "always", read_bool, MEMBER(always), false },
+	};
+#undef MEMBER
+
+	((struct network_name *)ret)->origin = node_origin(node);
+	return node_object(node, fields, ARRAY_SIZE(fields), ret);
+}
+
+static int read_network_names(const struct node *node, void *ret)
+{
+	struct policy *policy = ret;
+
+	return node_array(node, read_network_name, &policy->names, &policy->nr_names, sizeof(*policy->names));
+}
+
+static int read_debugger_ports(const struct node *node, void *ret)
+{
+	const struct strings *list = ret;
+	size_t i;
+	int r = read_strings(node, ret);
+
+	for (i = 0; r == 0 && i < list->nr; i++)
+		if (list->items[i][strspn(list->items[i], "0123456789")])
+			r = node_error(node, "expected port numbers as texts");
+	return r;
+}
+
 int section_network(const struct node *root, struct policy *policy)
 {
-	static const struct field fields[] = { { "ranges", read_ranges, 0, true }, { "ports", read_ports, 0, true } };
+	static const struct field fields[] = {
+		{ "ranges", read_ranges, 0, true },
+		{ "ports", read_ports, 0, true },
+		{ "names", read_network_names, 0, false },
+		{ "debugger_ports", read_debugger_ports, offsetof(struct policy, debugger_ports), false },
+		{ "mutating_words", read_strings, offsetof(struct policy, mutating_words), false },
+		{ "destructive", read_strings, offsetof(struct policy, destructive), false },
+	};
 
 	return node_object(root, fields, ARRAY_SIZE(fields), policy);
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "supervisor/base/err.h"
+#include "supervisor/policy/command.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -44,46 +45,6 @@ struct names {			/* a set of names, with prefixes: see names_match() */
 /* Whether the first len bytes of name are in the set. */
 bool names_match(const struct names *names, const char *name, size_t len);
 
-/* What a program does: a bit each. Data in commands/ names them, data in modes/ judges them. */
-enum effect {
-	EFFECT_READ = 1 << 0,		/* reads files it is told to, prints */
-	EFFECT_WRITE = 1 << 1,		/* creates or changes files */
-	EFFECT_DELETE = 1 << 2,		/* removes or destroys data */
-	EFFECT_NETWORK = 1 << 3,	/* talks to a network */
-	EFFECT_NETWORK_MUTATE = 1 << 4,	/* sends a mutating request */
-	EFFECT_RUN = 1 << 5,		/* runs another program named in its arguments */
-	EFFECT_CODE = 1 << 6,		/* evaluates code */
-	EFFECT_WRAP = 1 << 7,		/* an opaque wrapper (sudo, timeout, xargs, ld.so) */
-	EFFECT_ELEVATE = 1 << 8,
-	EFFECT_POWER = 1 << 9,		/* shutdown, reboot */
-	EFFECT_DEVICE = 1 << 10,	/* formats or overwrites devices */
-	EFFECT_PERMISSION = 1 << 11,	/* chmod, chown */
-	EFFECT_SIGNAL = 1 << 12,
-	EFFECT_SHELL = 1 << 13,		/* is a shell: its text is judged by what it does */
-	EFFECT_UNKNOWN = 1 << 14,	/* no knowledge of this command, or of an option it was given */
-	EFFECT_HIDE = 1 << 15,		/* runs a program the kernel does not see as an exec (ld.so PROG, busybox APPLET) */
-	EFFECT_STATE = 1 << 16,		/* reports the state of the system or of other processes */
-};
-#define EFFECT_COUNT 17
-const char *effect_name(enum effect effect);
-
-struct command_option {
-	struct strings names;	/* "-o", "--output": exact; letters of a cluster are looked up one by one */
-	bool value;		/* takes one: the rest of its word, or the next word */
-	struct strings unless;	/* values for which the option adds nothing, for example GET */
-	unsigned effects;	/* added to the command's */
-};
-
-struct command {		/* commands/NAME.json */
-	struct strings names;	/* base names; a trailing '*' is a prefix */
-	unsigned effects;	/* of the command as such, enum effect bits */
-	bool multicall;		/* one binary, many programs: argv[0] says which; effects are of a call under its own name */
-	bool options_listed;	/* an option that is not in the list adds EFFECT_UNKNOWN; otherwise no option changes the effects */
-	struct command_option *options;
-	size_t nr_options;
-	struct origin origin;
-};
-
 enum rule_place { PLACE_ANY, PLACE_EXECVE, PLACE_TEXT };
 
 /*
@@ -107,6 +68,13 @@ struct network_range {		/* network.json */
 	unsigned prefix_bits;		/* of 128 */
 	const char *id, *reason;
 	bool always;			/* also with a scope: metadata */
+	struct origin origin;
+};
+
+struct network_name {		/* names that are refused before anything resolves them */
+	const char *pattern;		/* "*.internal" */
+	const char *id, *reason;
+	bool always;			/* also when the scope names it */
 	struct origin origin;
 };
 
@@ -150,6 +118,11 @@ struct paths {			/* paths.json; "~" stands for the launch user's home until poli
 	struct strings system_roots;	/* a tool's own reads and writes (unresolved names) stay out; programs may read them */
 	struct strings devices;		/* trees with device nodes that stay usable (/dev) */
 	struct names raw_devices;	/* of these, what is never written: disks, memory */
+	struct strings irreplaceable;	/* trees whose removal is hardline; each itself, not what is below */
+	struct strings scratch;		/* below these, removing needs a review only */
+	struct strings start_files;	/* run when a session or a program starts: written, they outlive the work */
+	struct strings frozen;		/* names in the project that stay as they are: .git */
+	struct strings secret_files;	/* globs: show credentials or environments of the system */
 	struct strings sensitive;	/* name fragments refused in readonly (and, for secrets, guarded) */
 	struct origin origin;
 };
@@ -217,10 +190,15 @@ struct policy {
 	struct paths paths;
 	struct environment environment;
 	struct command *commands; size_t nr_commands;
+	struct command *otherwise; size_t nr_otherwise;	/* see policy_otherwise() */
 	struct command_index *command_index;	/* private: see policy_command() */
 	struct mode_rule *rules[MODE_COUNT]; size_t nr_rules[MODE_COUNT];
 	struct network_range *ranges; size_t nr_ranges;
 	struct network_port *ports; size_t nr_ports;
+	struct network_name *names; size_t nr_names;
+	struct strings debugger_ports;	/* on loopback: refused, they give a browser or a process away */
+	struct strings mutating_words;	/* of a URL's path or query: even a GET changes something there */
+	struct strings destructive;	/* globs over URLs and bodies, in either case: destroys data */
 	struct service *services; size_t nr_services;
 	struct strings entry_names;	/* transports/: programs a host calls by name */
 	struct strings entry_paths;	/* transports/: programs a host calls by absolute path, though agents can write them */
@@ -235,3 +213,5 @@ void policy_free(struct policy *policy);
 
 /* What the policy knows of a program by its base name: the exact name, else the longest prefix, else NULL. */
 const struct command *policy_command(const struct policy *policy, const char *base_name);
+/* What is assumed of a program no entry names (the "otherwise" of commands/), or NULL. */
+const struct command *policy_otherwise(const struct policy *policy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands/: what programs do; modes/: what a mode thinks of it. Rules that nothing can reach are errors. */
+/* modes/: what a mode thinks of effects. Rules that nothing can reach are errors. */
 #include "supervisor/policy/sections.h"
 
 #include "supervisor/base/cleanup.h"
@@ -35,104 +35,6 @@ static int read_some_effects(const struct node *node, void *ret)
 	if (r == 0 && *(unsigned *)ret == 0)
 		return node_error(node, "expected at least one effect");
 	return r;
-}
-
-/* ---- commands ---- */
-
-/* "*" alone would hide every other command; one in the middle is not what a prefix means. */
-static int read_command_names(const struct node *node, void *ret)
-{
-	struct strings *names = ret;
-	size_t i;
-	int r = read_strings(node, ret);
-
-	if (r == 0 && names->nr == 0)
-		return node_error(node, "expected at least one name");
-	for (i = 0; r == 0 && i < names->nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
-		const char *star = strchr(names->items[i], '*');
-
-		if (strchr(names->items[i], '/'))
-			r = node_error(&child, "expected a base name without \"/\"");
-		else if (star && (star == names->items[i] || star[1]))
-			r = node_error(&child, "a \"*\" stands only at the end, after at least one character");
-	}
-	return r;
-}
-
-static int read_option_names(const struct node *node, void *ret)
-{
-	struct strings *names = ret;
-	size_t i;
-	int r = read_strings(node, ret);
-
-	if (r == 0 && names->nr == 0)
-		return node_error(node, "expected at least one option");
-	for (i = 0; r == 0 && i < names->nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
-		const char *name = names->items[i];
-		bool is_short = name[0] == '-' && name[1] && name[1] != '-' && !name[2];
-		bool is_long = strncmp(name, "--", 2) == 0 && name[2] && !strpbrk(name, "=* ");
-
-		if (!is_short && !is_long)
-			r = node_error(&child, "expected an option such as \"-o\" or \"--output\"");
-	}
-	return r;
-}
-
-static int read_option(const struct node *node, void *ret)
-{
-#define MEMBER(name) offsetof(struct command_option, name)
-	static const struct field fields[] = {
-		{ "names", read_option_names, MEMBER(names), true },
-		{ "value", read_bool, MEMBER(value), false },
-		{ "unless", read_strings, MEMBER(unless), false },
-		{ "effects", read_some_effects, MEMBER(effects), false },
-	};
-#undef MEMBER
-	struct command_option *option = ret;
-	int r = node_object(node, fields, ARRAY_SIZE(fields), ret);
-
-	if (r == 0 && option->unless.nr && (!option->value || !option->effects))
-		return node_error(node, "\"unless\" lists values for which \"effects\" do not hold: it needs both, and \"value\": true");
-	return r;
-}
-
-static int read_options(const struct node *node, void *ret)
-{
-	struct command *command = ret;
-
-	command->options_listed = true;
-	return node_array(node, read_option, &command->options, &command->nr_options, sizeof(*command->options));
-}
-
-static int read_command(const struct node *node, void *ret)
-{
-#define MEMBER(name) offsetof(struct command, name)
-	static const struct field fields[] = {
-		{ "names", read_command_names, MEMBER(names), true },
-		{ "effects", read_some_effects, MEMBER(effects), true },
-		{ "multicall", read_bool, MEMBER(multicall), false },
-		{ "options", read_options, 0, false },
-	};
-#undef MEMBER
-
-	((struct command *)ret)->origin = node_origin(node);
-	return node_object(node, fields, ARRAY_SIZE(fields), ret);
-}
-
-static int read_commands(const struct node *node, void *ret)
-{
-	struct policy *policy = ret;
-
-	return node_array(node, read_command, &policy->commands, &policy->nr_commands, sizeof(*policy->commands));
-}
-
-int section_commands(const struct node *root, struct policy *policy)
-{
-	static const struct field fields[] = { { "commands", read_commands, 0, true } };
-
-	return node_object(root, fields, ARRAY_SIZE(fields), policy);
 }
 
 /* ---- modes ---- */
@@ -172,7 +74,7 @@ static int read_tag(const struct node *node, void *ret)
 {
 	static const char *const words[] = {
 		"hardline", "policy_block", "incomplete_evidence", "target_mutation", "state_mutation", "unresolved_network_mutation",
-		"network_guard", "protected_path", "blocked_root", "outside_root",
+		"network_guard", "protected_path", "blocked_root", "outside_root", "stale_snapshot", "unreviewable_stdin",
 	};
 	unsigned i = 0;
 	int r = node_word(node, words, ARRAY_SIZE(words), &i);

@@ -255,6 +255,11 @@ int section_paths(const struct node *root, struct policy *policy)
 		{ "devices", read_paths, MEMBER(devices), true },
 		{ "raw_devices", read_names, MEMBER(raw_devices), true },
 		{ "sensitive", read_strings, MEMBER(sensitive), true },
+		{ "irreplaceable", read_paths, MEMBER(irreplaceable), false },
+		{ "scratch", read_paths, MEMBER(scratch), false },
+		{ "start_files", read_paths, MEMBER(start_files), false },
+		{ "frozen", read_strings, MEMBER(frozen), false },
+		{ "secret_files", read_strings, MEMBER(secret_files), false },
 	};
 #undef MEMBER
 	int r;

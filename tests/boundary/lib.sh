@@ -151,10 +151,13 @@ read_results() {
 	STATUS=$(cat "$WORK/status") OUT=$(tr -d '\0' <"$WORK/out") ERR=$(tr -d '\0' <"$WORK/err")
 }
 
-# native COMMAND…: the same program as the same user in the same place without Cordon. Leaves the same.
+# native COMMAND…: the same program as the same user without Cordon, on folders of its own: PID 1 has made the host's view of those that agents
+# write noexec. Leaves the same.
 native() {
-	{ { timeout --kill-after=5 "${RUN_SECONDS:-60}" nsenter -t "$PID1" -m -p -n --wd=/workspace -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/agent \
-		sh -c 'chown 1500 /proc/self/fd/1 /proc/self/fd/2; exec setpriv --reuid 1500 --regid 1500 --init-groups "$@"' sh "$@" 2>&1 1>&3 3>&- </dev/null; echo $? >"$WORK/status"; } | cat >"$WORK/err"; } 3>&1 | cat >"$WORK/out"
+	{ { timeout --kill-after=5 "${RUN_SECONDS:-60}" nsenter -t "$PID1" -m -p -n --wd=/ -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/agent \
+		unshare --mount sh -c 'for place in /tmp /workspace; do mount -t tmpfs -o mode=1777 tmpfs $place; done
+		chown 1500 /proc/self/fd/1 /proc/self/fd/2; cd /workspace; exec setpriv --reuid 1500 --regid 1500 --init-groups "$@"' sh "$@" 2>&1 1>&3 3>&- </dev/null; echo $? >"$WORK/status"; } |
+		cat >"$WORK/err"; } 3>&1 | cat >"$WORK/out"
 	read_results
 }
 

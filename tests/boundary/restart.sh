@@ -101,9 +101,10 @@ for i in 1 2 3 4; do
 	wait "${waits[i]}"
 	status=$(cat "$WORK/start$i/status")
 	[ "$status" -ne 124 ] || hung=$((hung + 1))
-	[ "$status" -eq 0 ] || { odd=$((odd + 1)); note "$status: $(cat "$WORK/start$i/err")"; }
+	# 137: it died between the judgement of its first exec and the check, with the tracer. That is the price of never running what nobody checked.
+	[ "$status" -eq 0 ] || [ "$status" -eq 137 ] || { odd=$((odd + 1)); note "$status: $(cat "$WORK/start$i/err")"; }
 	wait_until 5 inside $CORDON health
 done
 equal "a launch that meets its enforcer's death never hangs" 0 "$hung"
-equal "and none fails" 0 "$odd"
+equal "and none fails in another way than its exec did" 0 "$odd"
 alive "alive at the end"

@@ -3,7 +3,7 @@
 # The shell reader against real shells: whether it takes what `bash -n`, `dash -n` and shfmt take, and whether it found every program
 # that bash and dash really run, in a jail where every program is a stand-in that says it was called.
 #
-# usage: tests/boundary/shell_jail.sh [TEXTS [SEED]]   (3000 generated texts and seed 1 unless told; about a minute)
+# usage: tests/boundary/shell_jail.sh [TEXTS [SEED]]   (2000 generated texts and seed 1 unless told; about a minute)
 # CORDON_BUILD names the folder of the built programs. Prints TAP.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -12,7 +12,7 @@ build=${CORDON_BUILD:-build/dev}
 
 root=$(mktemp -d)
 trap 'umount "$root" 2>/dev/null || :; rmdir "$root"' EXIT
-mount -t tmpfs -o size=64m,nosuid none "$root"
+mount -t tmpfs -o size=64m,nosuid,mode=0755 none "$root"
 mkdir -m 0755 "$root"/{bin,log,w,dev}
 mknod -m 0666 "$root/dev/null" c 1 3
 mount -o remount,dev "$root"
@@ -24,4 +24,4 @@ ldd /bin/bash /bin/dash | grep -o '/[^ ]*' | grep '\.so' | sort -u | while IFS= 
 	cp -L "$library" "$root/$library"
 done
 cp "$build/tests/shell_stub" "$root/bin/stand-in"
-python3 tests/fuzz/shell_compare.py "$build/tests" "$root" "${1:-3000}" "${2:-1}"
+python3 tests/fuzz/shell_compare.py "$build/tests" "$root" "${1:-2000}" "${2:-1}"

@@ -55,6 +55,23 @@ for kind in race-socket race-socket-mptcp; do
 done
 alive "alive after the races"
 
+# ---- datagrams, which the kernel has no second layer for ----
+inside python3 -c "$(cat "$HERE/count_datagrams.py")" 10.99.0.1 9000 >"$WORK/datagrams" 2>/dev/null &
+wait_until 5 grep -q ready "$WORK/datagrams" || bail "a UDP listener"
+inside python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("10.99.0.1", 9000))'
+wait_until 5 grep -q accepted "$WORK/datagrams"
+: >"$WORK/datagrams"
+run -- $attack datagrams 10.99.0.1 9000
+note "$(tr '\n' ';' <<<"$OUT")"
+equal "no form of a datagram arrives" 0 "$(grep -c accepted "$WORK/datagrams")"
+for how in thread vm; do
+	run -- $attack race-datagram-$how 10.99.0.1 9000 3000
+	note "$OUT"
+	matches "race of datagrams by a $how: some were sent where they may" 'tries=[1-9][0-9]* sent=[0-9]' "$OUT"
+	equal "race of datagrams by a $how: none arrives where it may not" 0 "$(grep -c accepted "$WORK/datagrams")"
+done
+alive "alive after the datagrams"
+
 # ---- UNIX sockets of others ----
 cat >"$WORK/unix.py" <<'PY'
 import os, socket, sys

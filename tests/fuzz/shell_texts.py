@@ -145,6 +145,32 @@ class Grammar:
         self.here[-1].append(''.join(tabs + line for line in lines) + tabs + end + '\n')
         return self.pick('', '0') + '<<' + strip + self.pick('', ' ') + typed
 
+    def false_end(self):
+        """A line of a here-document that is not its end, and what hides a command from a reader that takes it for one."""
+        strip = self.pick('', '-')
+        quoted = self.r.random() < 0.5
+        ends = [' END', 'END ', 'END\r', 'END;', '"END"', 'ENDX', '\\END', 'END\\']
+        if not quoted:
+            ends += ['a\\\nEND', '\\\\\\\nEND', '$x\\\nEND']
+        if not strip:
+            ends += ['\tEND']
+        false = self.r.choice(ends)
+        if false.endswith('\\') and not quoted:
+            false += '\nEND'
+        command = self.name()
+        self.here[-1].append("%s\ncat <<'X'\nEND\n%s\nX\n" % (false, command))
+        return 'cat <<%s%s' % (strip, self.pick("'END'", '"END"', "E'N'D", 'E\\ND') if quoted else self.pick('END', 'EN\\\nD'))
+
+    def fed_shell(self, depth):
+        """A shell whose program is a here-document."""
+        self.here.append([])
+        text = self.text(min(max(depth - 1, 0), 1), 2)
+        text += self.bodies() or '\n'
+        self.here.pop()
+        strip = self.pick('', '-')
+        self.here[-1].append(text + 'END\n')
+        return '%s <<%s%s' % (self.pick('sh', 'dash') if self.posix else 'bash', strip, self.pick("'END'", '"END"', "E\\ND"))
+
     def bodies(self):
         if not self.here[-1]:
             return ''
@@ -191,12 +217,19 @@ class Grammar:
         forms = [lambda: 'eval ' + code, lambda: 'trap %s EXIT' % code, lambda: 'command %s %s' % (self.spelled(), self.word(depth)),
                  lambda: 'eval %s %s' % (self.spelled(), self.word(0)), 'set -- a b', 'shift', lambda: 'export x=%s' % self.word(depth),
                  lambda: 'read x y <f', lambda: 'test "%s" = a' % self.inside_double(depth), lambda: '[ %s ]' % self.word(depth), 'unset x',
-                 lambda: 'exec %s %s' % (self.spelled(), self.word(0)), lambda: 'sh -c ' + code, lambda: 'dash -c ' + code, lambda: 'exec 3>f']
+                 lambda: 'exec %s %s' % (self.spelled(), self.word(0)), lambda: 'sh -c ' + code, lambda: 'dash -c ' + code, lambda: 'exec 3>f', lambda: self.fed_shell(depth), self.false_end, self.false_end, lambda: 'set -e; %s' % self.spelled(), lambda: 'PATH=/bin:. %s' % self.spelled(),
+                 lambda: 'set -- %s; "$@"' % self.spelled(), lambda: 'y=%s; $y a' % self.spelled(), lambda: 'unset -f f1; f1', lambda: 'export -p']
         if not self.posix:
             forms += [lambda: 'let "x=%s"' % self.arithmetic(0), lambda: "let 'a[$(%s)]=1'" % self.name(), lambda: 'bash -c ' + code, lambda: 'bash -ec ' + code,
                       lambda: "[ -v 'a[$(%s)]' ]" % self.name(), lambda: "printf -v 'a[$(%s)]' x" % self.name(), lambda: 'declare -a b=(%s)' % self.word(depth),
                       lambda: 'bash <<<%s' % code, lambda: 'source /dev/stdin <<<%s' % code, lambda: "declare 'a[`%s`]=1'" % self.name(),
-                      lambda: "read 'a[$(%s)]' <<<x" % self.name(), lambda: 'mapfile -t b <<<a', lambda: 'builtin eval ' + code]
+                      lambda: "read 'a[$(%s)]' <<<x" % self.name(), lambda: 'mapfile -t b <<<a', lambda: 'builtin eval ' + code, lambda: "declare -a 'x=($(%s))'" % self.name(),
+                      lambda: "a=(1); declare 'a=(`%s`)'" % self.name(), lambda: "RANDOM='a[$(%s)]'" % self.name(), lambda: 'jobs -x ' + self.spelled(),
+                      lambda: "unset 'a[$(%s)]'" % self.name(), lambda: "[[ 'a[$(%s)]' -eq 1 ]]" % self.name(), lambda: 'exec -a z ' + self.spelled(),
+                      lambda: "BASH_CMDS[ls]=/bin/c1; ls", lambda: "mapfile -C '%s x' -c 1 b <<<a" % self.name(), lambda: "y='a[$(%s)]'; echo $((y))" % self.name(),
+                      lambda: "y='a[$(%s)]'; echo ${!y} ${X:y}" % self.name(), lambda: "y='$(%s)'; echo ${y@P}" % self.name(), lambda: "PS4='$(%s)'; set -x" % self.name(),
+                      lambda: "compgen -C %s x" % self.name(), lambda: "hash -p /bin/%s q; q" % self.name(), lambda: 'shopt -s extglob\n%s @(a|b)' % self.spelled(),
+                      lambda: "declare -n r='a[$(%s)]'; echo $r" % self.name(), lambda: "wait -n -p 'a[$(%s)]'" % self.name()]
         return self.pick(*forms)
 
     def condition(self, depth):
@@ -270,7 +303,8 @@ def generate(count, seed, posix):
     for i in range(count):
         r = random.Random('%d %d %s' % (seed, i, posix))
         grammar = Grammar(r, posix)
-        text = grammar.text(r.choice((1, 2, 2, 3)), r.choice((1, 1, 2, 3))) + grammar.bodies()
+        text = grammar.false_end() + grammar.bodies() if r.random() < 0.05 else ''
+        text += grammar.text(r.choice((1, 2, 2, 3)), r.choice((1, 1, 2, 3))) + grammar.bodies()
         spoil = r.random()
         if spoil > 0.45:
             for _ in range(r.choice((1, 1, 2, 4))):

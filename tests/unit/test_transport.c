@@ -193,7 +193,8 @@ static void expect_exec(char expected, const char *const *launch, const struct e
 	const struct decision d = ask(MODE_GUARDED, launch, x);
 	const char found = d.verdict == VERDICT_ALLOW ? 'a' : d.verdict == VERDICT_REVIEW ? 'r' : 'd';
 
-	if (found != expected)
+	/* 'd': not by the template; whether it is a deny or a review is for the rules about commands */
+	if (expected == 'd' ? found == 'a' : found != expected)
 		fail_msg("%s %s by %s: %s", x->program, x->argv[1] ? x->argv[1] : "", x->caller ? x->caller : "?", d.reason);
 }
 
@@ -266,7 +267,7 @@ static void a_command_of_the_host_passes_as_the_first_exec(void **state)
 	d = ask(MODE_GUARDED, launch, &x);
 	assert_string_equal(d.rule, "sdk.clean");
 	assert_string_equal(d.origin.file, "transports/agents-sdk.json");
-	assert_true(d.effects & EFFECT_DELETE);
+	assert_true(d.effects & EFFECT_WRITE);	/* scratch space */
 	assert_int_equal(ask(MODE_OBSERVE, launch, &x).verdict, VERDICT_ALLOW);
 	assert_int_equal(ask(MODE_READONLY, launch, &x).verdict, VERDICT_DENY);
 	x.first = false;

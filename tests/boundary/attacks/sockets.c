@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -108,6 +109,40 @@ static void forms(const char *address, int port)
 	fast_open("fastopen-mptcp", 0, MPTCP, &to);
 }
 
+static void datagrams(const char *address, int port)
+{
+	struct sockaddr_in to = v4(address, port), loopback = v4("127.0.0.1", port);
+	struct iovec io = { (void *)(uintptr_t)"x", 1 };
+	struct mmsghdr m[2] = { { .msg_hdr = { .msg_name = &loopback, .msg_namelen = sizeof(to), .msg_iov = &io, .msg_iovlen = 1 } },
+				{ .msg_hdr = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &io, .msg_iovlen = 1 } } };
+	struct sockaddr_in6 to6;
+	char text[64];
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), fd6 = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	report("sendto", sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)));
+	report("sendmsg", sendmsg(fd, &m[1].msg_hdr, 0));
+	report("sendmmsg", sendmmsg(fd, &m[1], 1, 0));
+	report("sendmmsg-batch", sendmmsg(fd, m, 2, 0));
+	report("connect", connect(fd, (struct sockaddr *)&to, sizeof(to)));
+	report("connect-send", send(fd, "x", 1, 0));
+	report("confirm", sendto(fd, "x", 1, MSG_CONFIRM | MSG_MORE, (struct sockaddr *)&to, sizeof(to)));
+	to.sin_family = AF_UNSPEC; /* UDP reads it as IPv4 */
+	report("unspec", sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)));
+	report("unspec-connect", connect(fd, (struct sockaddr *)&to, sizeof(to)));
+	to.sin_family = AF_INET;
+	report("v4-on-v6", sendto(fd6, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)));
+	snprintf(text, sizeof(text), "::ffff:%s", address);
+	to6 = v6(text, port);
+	report("mapped", sendto(fd6, "x", 1, 0, (struct sockaddr *)&to6, sizeof(to6)));
+	report("mapped-24", sendto(fd6, "x", 1, 0, (struct sockaddr *)&to6, 24));
+	report("mapped-connect", connect(fd6, (struct sockaddr *)&to6, sizeof(to6)));
+	report("mapped-connect-send", send(fd6, "x", 1, 0));
+	fd = socket(AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE);
+	report("udplite", fd < 0 ? -1 : sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)));
+	fd = socket(AF_INET, SOCK_DGRAM, 1);
+	report("ping", fd < 0 ? -1 : sendto(fd, "\10\0\0\0\0\0\0\0", 8, 0, (struct sockaddr *)&to, sizeof(to)));
+}
+
 /* ---- races: what the listener counts are wins; "tries" and what the caller saw are printed ---- */
 
 static void race_address(const char *allowed, int allowed_port, const char *denied, int denied_port, unsigned tries)
@@ -200,6 +235,83 @@ static void race_socket(const char *denied, int port, int protocol, unsigned ms)
 	swap_stop = 1;
 	pthread_join(thread, NULL);
 	printf("socket tries=%u unix-connected=%u\n", tries, zero);
+}
+
+/*
+ * The same for datagrams, for which the kernel has no backstop: the number, the address, the message header and its length all change while a
+ * send is judged, by a sibling thread or by a process that shares the memory alone.
+ */
+static struct msghdr *swap_header;
+
+static void *swap_datagram(void *unused)
+{
+	unsigned seed = 11;
+
+	(void)unused;
+	for (unsigned i = 0; !swap_stop; i++) {
+		if (i & 2)
+			dup2(swapped[i & 1], 60);
+		if (i & 1)
+			memcpy(swap_address, &swap_internet, sizeof(swap_internet));
+		else
+			memcpy(swap_address, &swap_unix, sizeof(swap_unix));
+		swap_header->msg_name = i & 4 ? (void *)&swap_internet : (void *)swap_address;
+		swap_header->msg_namelen = i & 1 ? sizeof(swap_internet) : sizeof(swap_unix);
+		for (unsigned n = (seed = seed * 1103515245u + 12345u) >> 17 & 0x7fff; n; n--)
+			__asm__ volatile("pause");
+	}
+	return NULL;
+}
+
+static int swap_datagram_beside(void *unused)
+{
+	swap_datagram(unused);
+	return 0;
+}
+
+static void race_datagram(const char *denied, int port, bool thread, unsigned ms)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	struct iovec io = { (void *)(uintptr_t)"x", 1 };
+	struct mmsghdr *batch = map_shared(4096);
+	unsigned tries = 0, sent = 0;
+	uint64_t end = now_ms() + ms;
+	pthread_t id;
+
+	swap_header = &batch->msg_hdr;
+	swap_header->msg_iov = &io;
+	swap_header->msg_iovlen = 1;
+	swap_address = map_shared(4096);
+	swap_unix.sun_family = AF_UNIX;
+	strcpy(swap_unix.sun_path, "/workspace/datagrams.sock");
+	swap_internet = v4(denied, port);
+	unlink(swap_unix.sun_path);
+	int server = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	char byte;
+
+	if (bind(server, (struct sockaddr *)&swap_unix, sizeof(swap_unix)) < 0)
+		die("server");
+	swapped[0] = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	swapped[1] = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	dup2(swapped[thread ? 0 : 1], 60);
+	if (thread)
+		pthread_create(&id, NULL, swap_datagram, NULL);
+	else if (clone(swap_datagram_beside, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL) < 0)
+		die("clone");
+	while (now_ms() < end) {
+		long r = tries % 3 == 0   ? syscall(SYS_sendto, 60, "x", 1, 0, swap_address, tries & 1 ? sizeof(swap_internet) : sizeof(swap_unix))
+			 : tries % 3 == 1 ? syscall(SYS_sendmsg, 60, swap_header, 0)
+					  : syscall(SYS_sendmmsg, 60, batch, 1, 0);
+
+		tries++;
+		sent += r > 0;
+		while (read(server, &byte, 1) > 0)
+			;
+	}
+	swap_stop = 1;
+	printf("datagram tries=%u sent=%u\n", tries, sent);
+	fflush(stdout);
+	_exit(0);
 }
 
 /* ---- what must work, and say what the kernel says ---- */
@@ -367,6 +479,12 @@ int main(int argc, char **argv)
 		race_socket(argv[2], atoi(argv[3]), 0, (unsigned)atoi(argv[4]));
 	else if (strcmp(what, "race-socket-mptcp") == 0 && argc == 5)
 		race_socket(argv[2], atoi(argv[3]), MPTCP, (unsigned)atoi(argv[4]));
+	else if (strcmp(what, "race-datagram-thread") == 0 && argc == 5)
+		race_datagram(argv[2], atoi(argv[3]), true, (unsigned)atoi(argv[4]));
+	else if (strcmp(what, "race-datagram-vm") == 0 && argc == 5)
+		race_datagram(argv[2], atoi(argv[3]), false, (unsigned)atoi(argv[4]));
+	else if (strcmp(what, "datagrams") == 0 && argc == 4)
+		datagrams(argv[2], atoi(argv[3]));
 	else if (strcmp(what, "errnos") == 0)
 		errnos();
 	else if (strcmp(what, "nonblocking") == 0)

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words and redirections of a shell's text, as far as they are known before it runs. */
+#include "supervisor/judge/judging.h"
+
+#include "supervisor/analyze/shell.h"
+
+#include <string.h>
+
+static const char *text_of(const struct judging *j, struct bytes bytes)
+{
+	char *text = arena_take(j->subject->arena, bytes.len + 1);
+
+	if (text && bytes.len)
+		memcpy(text, bytes.data, bytes.len);
+	return text;
+}
+
+/* "~", "~/x", $HOME, ${HOME}/x: texts cannot set HOME, so it is the launch user's. */
+static const char *below_home(const struct judging *j, const struct shell_word *word)
+{
+	const char *home = j->subject->home;
+	const struct shell_part *part = word->parts;
+	struct bytes rest = { "", 0 };
+	size_t len = home ? strlen(home) : 0;
+	char *text;
+
+	if (!home || *home != '/')
+		return NULL;
+	if (word->why == SHELL_TILDE) {
+		rest = word->value;
+		if (!rest.len || rest.data[0] != '~' || (rest.len > 1 && rest.data[1] != '/'))
+			return NULL;
+		rest = (struct bytes){ rest.data + 1, rest.len - 1 };
+	} else if (word->why == SHELL_PARAMETER && part && part->why == SHELL_PARAMETER && bytes_equal(part->text, bytes_of("HOME"))) {
+		if (part->next && (part->next->why || part->next->next))
+			return NULL;
+		if (part->next)
+			rest = part->next->text;
+	} else {
+		return NULL;
+	}
+	text = arena_take(j->subject->arena, len + rest.len + 1);
+	if (!text)
+		return NULL;
+	memcpy(text, home, len);
+	memcpy(text + len, rest.data, rest.len);
+	return text;
+}
+
+bool word_of_shell(const struct judging *j, const struct shell_word *word, const char **ret_text, uint8_t *ret_flags)
+{
+	const char *home = word->why ? below_home(j, word) : NULL;
+	bool known_start = word->prefix.len && word->prefix.data[0] != '-';
+
+	*ret_flags = WORD_STATIC;
+	if (home) {
+		*ret_text = home;
+		return true;
+	}
+	if (!word->why) {
+		*ret_text = text_of(j, word->value);
+		return *ret_text;
+	}
+	*ret_flags = WORD_DYNAMIC;
+	if (!word->single && word->why != SHELL_TILDE)
+		*ret_flags |= WORD_SPLITS;
+	if (word->why == SHELL_GLOB)
+		*ret_flags |= WORD_GLOB;
+	if (known_start || word->why == SHELL_PROCESS || word->why == SHELL_TILDE)
+		*ret_flags |= WORD_OPERAND;
+	*ret_text = text_of(j, !(word->why & ~(unsigned)SHELL_PATTERNS) ? word->value : word->source);
+	return *ret_text;
+}
+
+bool words_of_shell(const struct judging *j, struct shell_word *const *words, size_t nr, struct judged_words *ret)
+{
+	size_t i;
+
+	ret->nr = nr;
+	ret->text = nr > WORDS_MAX ? NULL : arena_take(j->subject->arena, (nr + 1) * sizeof(*ret->text));
+	ret->flags = nr > WORDS_MAX ? NULL : arena_take(j->subject->arena, nr + 1);
+	if (!ret->text || !ret->flags)
+		return false;
+	for (i = 0; i < nr; i++)
+		if (!word_of_shell(j, words[i], &ret->text[i], &ret->flags[i]))
+			return false;
+	return true;
+}
+
+/* ---- redirections ---- */
+
+static bool is_socket(const char *path)
+{
+	return strncmp(path, "/dev/tcp/", 9) == 0 || strncmp(path, "/dev/udp/", 9) == 0;
+}
+
+static void refuse_socket(const struct judging *j, struct consequences *c)
+{
+	struct decision answer = { 0 };
+	struct judging inner = *j;
+
+	inner.decision = &answer;
+	answer_deny(&inner, "unresolved_network_mutation", (struct ruling){ "exec.shell_socket", CODE_RULE, "use curl, and name the URL in the command" },
+		    "A redirection opens a socket, and what goes through it is not seen.");
+	if (c->answered)
+		answer_worse(&c->decision, &answer);
+	else
+		c->decision = answer;
+	c->answered = true;
+}
+
+static void weigh_file(const struct judging *j, const struct shell_redirection *redirection, bool writes, struct consequences *c, bool *ret_writes)
+{
+	static const struct command none;
+	struct arguments arguments = { .effects = writes ? EFFECT_WRITE : EFFECT_READ, .command = &none };
+	struct argument *item = &arguments.items[0];
+	struct consequences one = { 0 };
+	struct judging inner = *j;
+
+	item->role = writes ? ROLE_WRITE : ROLE_READ;
+	if (!word_of_shell(j, redirection->target, &item->text, &item->flags)) {
+		c->effects |= EFFECT_UNKNOWN | EFFECT_WRITE;
+		return;
+	}
+	if (redirection->target->why == SHELL_PROCESS)
+		return;		/* a pipe; what stands at its other end is a command of its own */
+	if (is_socket(item->text)) {
+		refuse_socket(j, c);
+		return;
+	}
+	if (writes && (item->flags & WORD_DYNAMIC || !word_is_sink(item->text))) {
+		c->effects |= EFFECT_WRITE;
+		*ret_writes = true;
+	}
+	if (item->flags & WORD_DYNAMIC || (writes && word_is_sink(item->text)))
+		return;
+	arguments.nr_items = 1;
+	inner.fed = false;
+	weigh_arguments(&inner, (struct words){ 0 }, &arguments, &one);
+	c->effects |= one.effects;
+	if (!one.answered)
+		return;
+	if (c->answered)
+		answer_worse(&c->decision, &one.decision);
+	else
+		c->decision = one.decision;
+	c->answered = true;
+}
+
+void weigh_redirections(const struct judging *j, const struct shell_redirection *redirections, struct consequences *ret, bool *ret_writes)
+{
+	const struct shell_redirection *r;
+
+	*ret_writes = false;
+	for (r = redirections; r; r = r->next) {
+		switch (r->op) {
+		case SHELL_READ:
+			weigh_file(j, r, false, ret, ret_writes);
+			break;
+		case SHELL_WRITE:
+		case SHELL_APPEND:
+		case SHELL_READ_WRITE:
+		case SHELL_WRITE_BOTH:
+		case SHELL_APPEND_BOTH:
+			weigh_file(j, r, true, ret, ret_writes);
+			break;
+		case SHELL_DUP_IN:
+		case SHELL_DUP_OUT:
+			if (r->target && r->target->why)
+				ret->effects |= EFFECT_UNKNOWN | EFFECT_WRITE;
+			break;
+		default:
+			break;
+		}
+	}
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the words of a command line lead to: trees that cannot be replaced, devices, secrets, targets, programs inside programs.
+ *
+ * At execve only what arguments alone can tell is weighed: files, sockets and further programs are judged there when they are touched.
+ */
+#include "supervisor/judge/judging.h"
+
+#include "supervisor/analyze/programs.h"
+#include "supervisor/analyze/url.h"
+#include "supervisor/base/path.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+struct weighing {
+	const struct judging *j;
+	struct words words;
+	const struct arguments *arguments;
+	struct consequences *ret;
+	size_t nr_deleted, nr_scratch;		/* for the rule about scratch space */
+	size_t nr_targets, nr_in_scope;		/* for EFFECT_FETCH */
+};
+
+/* An answer about something inside: it may only make ours worse. */
+static void take_answer(struct weighing *w, const struct decision *inner)
+{
+	if (w->ret->answered)
+		answer_worse(&w->ret->decision, inner);
+	else
+		w->ret->decision = *inner;
+	w->ret->answered = true;
+}
+
+static void ask_inside(struct weighing *w, const struct action *action, void (*judge_it)(const struct judging *j))
+{
+	struct decision inner = { 0 };
+	const struct judging j = { .policy = w->j->policy, .subject = w->j->subject, .action = action, .decision = &inner,
+				   .depth = w->j->depth + 1, .lost = w->j->lost };
+
+	judge_it(&j);
+	take_answer(w, &inner);
+}
+
+/* ---- paths ---- */
+
+/* "~" in the list is every home. */
+static bool is_entry_itself(const struct strings *list, const char *home, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++) {
+		if (strcmp(list->items[i], path) == 0)
+			return true;
+		if (strcmp(list->items[i], "~") == 0 &&
+		    ((home && strcmp(home, path) == 0) || strcmp(path, "/root") == 0 ||
+		     (strncmp(path, "/home/", 6) == 0 && path[6] && !strchr(path + 6, '/'))))
+			return true;
+	}
+	return false;
+}
+
+static bool is_raw_device(const struct paths *paths, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < paths->devices.nr; i++) {
+		const char *name = path + strlen(paths->devices.items[i]) + 1;
+
+		if (path_is_under(path, paths->devices.items[i]) && strcmp(path, paths->devices.items[i]) != 0)
+			return names_match(&paths->raw_devices, name, strcspn(name, "/"));
+	}
+	return false;
+}
+
+static bool matches_list(const struct strings *globs, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < globs->nr; i++)
+		if (glob_match(globs->items[i], text, false))
+			return true;
+	return false;
+}
+
+/* A name of the project that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
+static bool is_frozen(const struct paths *paths, const char *path)
+{
+	size_t i;
+
+	if (!path_is_under(path, paths->project))
+		return false;
+	for (path += strlen(paths->project); *path;) {
+		size_t len = strcspn(path += *path == '/', "/");
+
+		for (i = 0; i < paths->frozen.nr; i++)
+			if (strlen(paths->frozen.items[i]) == len && memcmp(path, paths->frozen.items[i], len) == 0)
+				return true;
+		path += len;
+	}
+	return false;
+}
+
+/* A "*" at the end of a name that the shell will expand stands for all that is below. */
+static bool absolute_path(const struct judging *j, const struct argument *item, bool *ret_all_below, char ret_path[static PATH_MAX])
+{
+	char text[PATH_MAX];
+	size_t len = strlen(item->text);
+
+	*ret_all_below = false;
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, item->text, len + 1);
+	if (item->flags & WORD_DYNAMIC) {
+		if (len == 0 || text[len - 1] != '*' || strcspn(text, "*?[") != len - 1 || (len > 1 && text[len - 2] != '/'))
+			return false;
+		text[len - 1] = '\0';
+		*ret_all_below = true;
+	}
+	return path_normalize(j->action->cwd ? j->action->cwd : "/", *text ? text : ".", ret_path, PATH_MAX) == 0;
+}
+
+static void refuse_frozen(struct weighing *w, const char *path)
+{
+	struct decision answer = { 0 };
+	struct judging j = *w->j;
+	struct quoted q;
+
+	j.decision = &answer;
+	answer_deny(&j, "protected_path",
+		    (struct ruling){ "path.frozen", { "paths.json", w->j->policy->paths.frozen.line }, "repository and agent settings of the project stay as they are" },
+		    "%s is not changed.", quote_text(&q, path));
+	take_answer(w, &answer);
+}
+
+static void weigh_changed(struct weighing *w, const struct argument *item)
+{
+	const struct judging *j = w->j;
+	const struct paths *paths = &j->policy->paths;
+	bool removes = item->role == ROLE_DELETE, all_below, known;
+	char path[PATH_MAX];
+
+	w->nr_deleted += removes;
+	known = absolute_path(j, item, &all_below, path);
+	if (!known)
+		return;
+	if (is_raw_device(paths, path))
+		w->ret->effects |= EFFECT_HARDLINE | EFFECT_DEVICE;
+	if (w->arguments->labels & LABEL_RECURSIVE && (removes || w->arguments->effects & EFFECT_PERMISSION) &&
+	    is_entry_itself(&paths->irreplaceable, j->subject->home, path))
+		w->ret->effects |= EFFECT_HARDLINE;
+	if (removes) {
+		/* Links are followed where it happens: the kernel's own question is about the object. */
+		w->nr_scratch += !all_below && path_in_list(&paths->scratch, NULL, path) && !is_entry_itself(&paths->scratch, NULL, path);
+		return;
+	}
+	if (at_execve(j) || all_below)
+		return;
+	if (path_in_list(&paths->start_files, j->subject->home, path))
+		w->ret->effects |= EFFECT_PERSIST;
+	if (is_frozen(paths, path))
+		refuse_frozen(w, path);
+	ask_inside(w, &(struct action){ .kind = ACTION_WRITE, .path = path, .cwd = j->action->cwd }, judge_path);
+}
+
+static void weigh_read(struct weighing *w, const char *text, uint8_t flags)
+{
+	const struct judging *j = w->j;
+	char path[PATH_MAX];
+
+	if (at_execve(j) || flags & WORD_DYNAMIC || strcmp(text, "-") == 0 || !*text)
+		return;
+	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) < 0) {
+		w->ret->effects |= EFFECT_UNKNOWN;
+		return;
+	}
+	if (path_is_sensitive(j->policy, path) || matches_list(&j->policy->paths.secret_files, path))
+		w->ret->effects |= EFFECT_SECRET;
+	ask_inside(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
+}
+
+/* ---- targets ---- */
+
+static bool is_web(const struct url *url)
+{
+	return strcmp(url->scheme, "http") == 0 || strcmp(url->scheme, "https") == 0;
+}
+
+static void weigh_place(struct weighing *w, const struct url *url)
+{
+	struct decision answer = { 0 };
+	struct judging j = *w->j;
+
+	if (!(w->arguments->effects & (EFFECT_FETCH | EFFECT_NETWORK | EFFECT_NETWORK_MUTATE | EFFECT_FLOOD)))
+		return;		/* names it, and does not go there */
+	j.decision = &answer;
+	switch (judge_target(&j, url)) {
+	case PLACE_SCOPE:
+		w->nr_in_scope++;
+		break;
+	case PLACE_PUBLIC:
+		break;
+	case PLACE_OUTSIDE:
+		w->ret->effects |= EFFECT_OUTSIDE;
+		break;
+	case PLACE_UNCLEAR:
+		w->ret->effects |= EFFECT_UNSEEN;
+		break;
+	default:
+		take_answer(w, &answer);
+		break;
+	}
+}
+
+static void weigh_url(struct weighing *w, const struct argument *item)
+{
+	struct url url;
+
+	w->nr_targets++;
+	if (at_execve(w->j))
+		return;
+	if (text_is_destructive(w->j->policy, item->text))
+		w->ret->effects |= EFFECT_PUBLISH;
+	if (item->flags & WORD_DYNAMIC || url_parse(item->text, true, &url)) {
+		w->ret->effects |= EFFECT_UNSEEN;
+		return;
+	}
+	if (!is_web(&url) && w->arguments->effects & EFFECT_FETCH)
+		w->ret->effects |= EFFECT_UNSEEN;	/* a protocol of its own: nothing here tells what it does */
+	if (url.has_userinfo)
+		w->ret->effects |= EFFECT_NETWORK;
+	if (url_is_mutating(w->j->policy, url.path))
+		w->ret->effects |= EFFECT_NETWORK_MUTATE;
+	weigh_place(w, &url);
+}
+
+/* "target.test", "10.0.0.0/24", "@ns.target.test", "user@host", "host:port", or a URL where tools take one. */
+static void weigh_host(struct weighing *w, const struct argument *item)
+{
+	char host[300];
+	const char *text = item->text, *at;
+	struct url url;
+	size_t len;
+
+	if (strstr(text, "://")) {
+		weigh_url(w, item);
+		return;
+	}
+	w->nr_targets++;
+	if (at_execve(w->j))
+		return;
+	at = strrchr(text, '@');
+	text = at ? at + 1 : text;
+	len = strcspn(text, "/");
+	if (item->flags & WORD_DYNAMIC || len >= sizeof(host)) {
+		w->ret->effects |= EFFECT_UNSEEN;
+		return;
+	}
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (url_parse_host(host, &url))
+		w->ret->effects |= EFFECT_UNSEEN;
+	else
+		weigh_place(w, &url);
+}
+
+static void weigh_body(struct weighing *w, const struct argument *item)
+{
+	if (text_is_destructive(w->j->policy, item->text))
+		w->ret->effects |= EFFECT_PUBLISH;
+	if (*item->text == '@')
+		weigh_read(w, item->text + 1, item->flags);
+}
+
+/* Passive requests pass where all their targets are declared; otherwise they are requests like others. */
+static void settle_fetch(struct weighing *w)
+{
+	if (!(w->arguments->effects & EFFECT_FETCH))
+		return;
+	if (!at_execve(w->j) && w->nr_targets && w->nr_targets == w->nr_in_scope)
+		return;
+	w->ret->without |= EFFECT_FETCH;
+	w->ret->effects |= EFFECT_NETWORK;
+}
+
+/* ---- programs and code ---- */
+
+static void weigh_text(struct weighing *w, const char *text)
+{
+	const char *const argv[] = { text, NULL };
+
+	if (at_execve(w->j) || !*text)
+		return;
+	ask_inside(w, &(struct action){ .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = w->j->action->cwd }, judge_exec);
+}
+
+/* A helper gets its words and its input from the tool: only what is refused with any of them counts here. */
+static void weigh_helper(struct weighing *w, const struct argument *item)
+{
+	const char *const argv[] = { item->text, NULL };
+	const struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = w->j->action->cwd };
+	struct decision inner = { 0 };
+	struct judging j = *w->j;
+
+	if (at_execve(w->j) || item->flags & WORD_DYNAMIC || !*item->text)
+		return;
+	j.action = &action;
+	j.decision = &inner;
+	j.depth++;
+	j.fed = true;
+	j.also = 0;
+	j.around = NULL;
+	judge_exec(&j);
+	if (inner.verdict == VERDICT_DENY && strcmp(inner.tag, "incomplete_evidence") != 0)
+		take_answer(w, &inner);
+}
+
+static void weigh_program_text(struct weighing *w, const struct argument *item)
+{
+	struct program_facts facts;
+
+	if (w->arguments->labels & LABEL_SANDBOX)
+		return;
+	if (item->flags & WORD_DYNAMIC) {
+		w->ret->effects |= EFFECT_CODE;
+		return;
+	}
+	if (item->role == ROLE_SED)
+		sed_read(item->text, &facts);
+	else
+		awk_read(item->text, &facts);
+	if (facts.runs) {
+		w->ret->effects |= EFFECT_CODE;
+		weigh_text(w, facts.command);
+	}
+	if (facts.writes) {
+		w->ret->effects |= EFFECT_WRITE;
+		if (facts.file[0])
+			weigh_changed(w, &(struct argument){ .role = ROLE_WRITE, .text = facts.file });
+	}
+}
+
+/* A file outside the project is nobody's evidence; one inside it is reviewed. */
+static void weigh_script(struct weighing *w, const struct argument *item)
+{
+	const struct judging *j = w->j;
+	char path[PATH_MAX];
+
+	if (at_execve(j) || strcmp(item->text, "-") == 0)
+		return;
+	if (item->flags & WORD_DYNAMIC || path_normalize(j->action->cwd ? j->action->cwd : "/", item->text, path, sizeof(path)) < 0 ||
+	    !path_is_under(path, j->policy->paths.project))
+		w->ret->effects |= EFFECT_DYNAMIC;
+}
+
+/* Words of a command line inside this one; "{}" and its kind become names that stand below what was given. */
+static void weigh_command(struct weighing *w, const struct argument *item)
+{
+	const char *text[WORDS_MAX + 1];
+	uint8_t flags[WORDS_MAX];
+	struct decision inner = { 0 };
+	struct judging j = *w->j;
+	size_t i;
+
+	if (at_execve(w->j))
+		return;
+	if (item->nr_words > WORDS_MAX || w->j->depth >= JUDGE_DEPTH_MAX) {
+		w->ret->effects |= EFFECT_DYNAMIC;
+		return;
+	}
+	for (i = 0; i < item->nr_words; i++) {
+		text[i] = w->words.text[item->word + i];
+		flags[i] = w->words.flags ? w->words.flags[item->word + i] : WORD_STATIC;
+		if (strstr(text[i], "{}"))
+			flags[i] |= WORD_DYNAMIC | WORD_OPERAND;
+	}
+	text[item->nr_words] = NULL;
+	j.decision = &inner;
+	j.depth++;
+	j.fed = true;
+	j.crowded = false;
+	j.also = 0;
+	j.around = NULL;
+	judge_words(&j, (struct words){ text, flags, item->nr_words });
+	take_answer(w, &inner);
+}
+
+static void weigh_name(struct weighing *w, const struct argument *item)
+{
+	if (at_execve(w->j))
+		return;
+	if (item->flags & WORD_DYNAMIC && !strchr(item->text, '='))
+		w->ret->effects |= EFFECT_UNKNOWN;
+	else if (item->role == ROLE_NAME || strchr(item->text, '='))
+		ask_inside(w, &(struct action){ .kind = ACTION_ENVIRONMENT, .text = item->text }, judge_environment);
+}
+
+static void weigh_item(struct weighing *w, const struct argument *item)
+{
+	switch (item->role) {
+	case ROLE_WRITE:
+	case ROLE_DELETE:
+		weigh_changed(w, item);
+		break;
+	case ROLE_READ:
+		weigh_read(w, item->text, item->flags);
+		break;
+	case ROLE_SCRIPT:
+		weigh_script(w, item);
+		break;
+	case ROLE_URL:
+		weigh_url(w, item);
+		break;
+	case ROLE_HOST:
+		weigh_host(w, item);
+		break;
+	case ROLE_BODY:
+		weigh_body(w, item);
+		break;
+	case ROLE_COMMAND:
+		weigh_command(w, item);
+		break;
+	case ROLE_PROGRAM:
+		weigh_helper(w, item);
+		break;
+	case ROLE_SHELL:
+		if (!(item->flags & WORD_DYNAMIC))
+			weigh_text(w, item->text);
+		break;
+	case ROLE_SED:
+	case ROLE_AWK:
+		weigh_program_text(w, item);
+		break;
+	case ROLE_ASSIGNMENT:
+	case ROLE_NAME:
+		weigh_name(w, item);
+		break;
+	default:
+		break;
+	}
+}
+
+void weigh_arguments(const struct judging *j, struct words words, const struct arguments *arguments, struct consequences *ret)
+{
+	struct weighing w = { .j = j, .words = words, .arguments = arguments, .ret = ret };
+	size_t i;
+
+	ret->effects = ret->without = 0;
+	ret->answered = false;
+	for (i = 0; i < arguments->nr_items; i++)
+		weigh_item(&w, &arguments->items[i]);
+	settle_fetch(&w);
+	if (w.nr_deleted && w.nr_scratch == w.nr_deleted && !(ret->effects & EFFECT_HARDLINE)) {
+		ret->without |= EFFECT_DELETE;
+		ret->effects |= EFFECT_WRITE;
+	}
+	if (at_execve(j) || j->fed)
+		ret->without |= EFFECT_TYPED;
+}
