@@ -217,6 +217,9 @@ const char *url_parse(const char *text, bool guess, struct url *ret)
 	if (memchr(rest, '\\', len))
 		return "has a backslash in its authority";
 	ret->path = rest + len;
+	/* "http://a?@b/": a host to some, and userinfo before "@b" to others. */
+	if (rest[len] && rest[len] != '/' && strchr(ret->path, '@'))
+		return "has an \"@\" after its authority, which clients read in different ways";
 	at = memrchr(rest, '@', len);
 	if (at) {
 		ret->has_userinfo = true;

@@ -79,7 +79,7 @@ static void exec_shim(bool off, int channel, int mounts)
 {
 	const char *shim = getenv("CORDON_SHIM");
 	char *argv[] = { (char *)(uintptr_t)"cordon-zygote", (char *)(uintptr_t)"zygote", (char *)(uintptr_t)(off ? "off" : "safe"), NULL };
-	char *env[] = { NULL };
+	char *env[] = { NULL }, line[256];
 	sigset_t none;
 
 	sigemptyset(&none);
@@ -89,7 +89,10 @@ static void exec_shim(bool off, int channel, int mounts)
 	mounts = fcntl(mounts, F_DUPFD, 16);
 	if (dup2(channel, ZYGOTE_CHANNEL_FD) < 0 || dup2(mounts, ZYGOTE_MOUNTS_FD) < 0 || sys_close_range(ZYGOTE_MOUNTS_FD + 1, ~0U, 0) < 0)
 		_exit(1);
-	execve(shim && *shim ? shim : CORDON_SHIM, argv, env);
+	shim = shim && *shim ? shim : CORDON_SHIM;
+	execve(shim, argv, env);
+	snprintf(line, sizeof(line), "cannot execute %s: %s", shim, strerror(errno));
+	(void)io_send(ZYGOTE_CHANNEL_FD, line, strlen(line), NULL, 0, 0);
 	_exit(1);
 }
 

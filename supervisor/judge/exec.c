@@ -141,11 +141,15 @@ static bool has_invisible(struct words words)
 	return false;
 }
 
+/* git execs the git of its own folder. A program that is a shell, runs others or exists to remove things vouches for nothing. */
 static bool is_own_helper(const struct judging *j)
 {
-	return j->action->caller && strcmp(j->action->caller, j->action->program) == 0 && !j->action->interpreter &&
-	       !path_is_writable(j, j->action->program) && !(policy_command(j->policy, path_base(j->action->program)) ?
-	       policy_command(j->policy, path_base(j->action->program))->effects & (EFFECT_DELETE | EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE) : true);
+	const unsigned unfit = EFFECT_DELETE | EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE | EFFECT_CODE;
+	const char *caller = j->action->caller, *program = j->action->program;
+	const struct command *command = caller ? policy_command(j->policy, path_base(program)) : NULL;
+
+	return command && !(command->effects & unfit) && !j->action->interpreter && strcmp(path_base(caller), path_base(program)) == 0 &&
+	       !path_is_writable(j, caller) && !path_is_writable(j, program);
 }
 
 static void find_effects(const struct judging *j, struct words words, struct findings *f)

@@ -16,6 +16,7 @@ struct judging {
 	bool piped;		/* namely a pipe */
 	bool crowded;		/* other commands stand in the same text, or its output goes to a file */
 	bool lost;		/* the working folder is not known */
+	bool in_text;		/* the path is a word of a command text */
 	unsigned also;		/* effects of its redirections and assignments */
 	const struct decision *around;	/* an answer about those, or NULL */
 };

@@ -122,6 +122,24 @@ static int full_path(const struct judging *j, char ret_path[static PATH_MAX])
 	return path_normalize("/", joined, ret_path, PATH_MAX);
 }
 
+/* A name of the project that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
+static bool is_frozen(const struct paths *paths, const char *path)
+{
+	size_t i;
+
+	if (!path_is_under(path, paths->project))
+		return false;
+	for (path += strlen(paths->project); *path;) {
+		size_t len = strcspn(path += *path == '/', "/");
+
+		for (i = 0; i < paths->frozen.nr; i++)
+			if (strlen(paths->frozen.items[i]) == len && memcmp(path, paths->frozen.items[i], len) == 0)
+				return true;
+		path += len;
+	}
+	return false;
+}
+
 /* ---- rules ---- */
 
 #define PATHS_RULE(name, list, hint) ((struct ruling){ name, { "paths.json", j->policy->paths.list.line }, hint })
@@ -220,6 +238,12 @@ static void judge_write(const struct judging *j, const char *path)
 	if (j->subject->mode == MODE_READONLY) {
 		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "nothing is written in readonly mode" },
 			    "%s would be written, and the mode is readonly.", quote_text(&q, path));
+		return;
+	}
+	/* In text and as typed only: at the kernel the mounts hold it, and git itself works there. */
+	if ((j->action->unresolved || j->in_text) && is_frozen(paths, path)) {
+		answer_deny(j, "protected_path", PATHS_RULE("path.frozen", frozen, "repository and agent settings of the project stay as they are"),
+			    "%s is not changed.", quote_text(&q, path));
 		return;
 	}
 	if (j->action->unresolved) {

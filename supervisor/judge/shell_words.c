@@ -15,6 +15,20 @@ static const char *text_of(const struct judging *j, struct bytes bytes)
 	return text;
 }
 
+/* "~NAME/x": where passwd puts homes, as far as a text can tell. */
+static const char *below_other_home(const struct judging *j, struct bytes typed)
+{
+	bool is_root = bytes_start(typed, bytes_of("~root")) && (typed.len == 5 || typed.data[5] == '/');
+	const char *front = is_root ? "/" : "/home/";
+	char *text = arena_take(j->subject->arena, strlen(front) + typed.len);
+
+	if (!text)
+		return NULL;
+	memcpy(text, front, strlen(front));
+	memcpy(text + strlen(front), typed.data + 1, typed.len - 1);
+	return text;
+}
+
 /* "~", "~/x", $HOME, ${HOME}/x: texts cannot set HOME, so it is the launch user's. */
 static const char *below_home(const struct judging *j, const struct shell_word *word)
 {
@@ -28,8 +42,10 @@ static const char *below_home(const struct judging *j, const struct shell_word *
 		return NULL;
 	if (word->why == SHELL_TILDE) {
 		rest = word->value;
-		if (!rest.len || rest.data[0] != '~' || (rest.len > 1 && rest.data[1] != '/'))
+		if (!rest.len || rest.data[0] != '~' || (rest.len > 1 && strchr("+-", rest.data[1])))
 			return NULL;
+		if (rest.len > 1 && rest.data[1] != '/')
+			return below_other_home(j, rest);
 		rest = (struct bytes){ rest.data + 1, rest.len - 1 };
 	} else if (word->why == SHELL_PARAMETER && part && part->why == SHELL_PARAMETER && bytes_equal(part->text, bytes_of("HOME"))) {
 		if (part->next && (part->next->why || part->next->next))
@@ -45,6 +61,14 @@ static const char *below_home(const struct judging *j, const struct shell_word *
 	memcpy(text, home, len);
 	memcpy(text + len, rest.data, rest.len);
 	return text;
+}
+
+/* A pattern behind "~". */
+static const char *at_home(const struct judging *j, struct bytes typed)
+{
+	struct shell_word plain = { .why = SHELL_TILDE, .value = typed };
+
+	return below_home(j, &plain);
 }
 
 bool word_of_shell(const struct judging *j, const struct shell_word *word, const char **ret_text, uint8_t *ret_flags)
@@ -64,11 +88,15 @@ bool word_of_shell(const struct judging *j, const struct shell_word *word, const
 	*ret_flags = WORD_DYNAMIC;
 	if (!word->single && word->why != SHELL_TILDE)
 		*ret_flags |= WORD_SPLITS;
-	if (word->why == SHELL_GLOB)
+	if (!(word->why & ~(unsigned)(SHELL_GLOB | SHELL_TILDE)) && word->why & SHELL_GLOB)
 		*ret_flags |= WORD_GLOB;
 	if (known_start || word->why == SHELL_PROCESS || word->why == SHELL_TILDE)
 		*ret_flags |= WORD_OPERAND;
-	*ret_text = text_of(j, !(word->why & ~(unsigned)SHELL_PATTERNS) ? word->value : word->source);
+	*ret_text = NULL;
+	if (word->why == (SHELL_TILDE | SHELL_GLOB))
+		*ret_text = at_home(j, word->value);
+	if (!*ret_text)
+		*ret_text = text_of(j, !(word->why & ~(unsigned)SHELL_PATTERNS) ? word->value : word->source);
 	return *ret_text;
 }
 

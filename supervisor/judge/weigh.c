@@ -4,7 +4,7 @@
  *
  * At execve only what arguments alone can tell is weighed: files, sockets and further programs are judged there when they are touched.
  */
-#include "supervisor/judge/judging.h"
+#include "supervisor/judge/weigh.h"
 
 #include "supervisor/analyze/programs.h"
 #include "supervisor/analyze/url.h"
@@ -14,17 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct weighing {
-	const struct judging *j;
-	struct words words;
-	const struct arguments *arguments;
-	struct consequences *ret;
-	size_t nr_deleted, nr_scratch;		/* for the rule about scratch space */
-	size_t nr_targets, nr_in_scope;		/* for EFFECT_FETCH */
-};
-
-/* An answer about something inside: it may only make ours worse. */
-static void take_answer(struct weighing *w, const struct decision *inner)
+void weigh_answer(struct weighing *w, const struct decision *inner)
 {
 	if (w->ret->answered)
 		answer_worse(&w->ret->decision, inner);
@@ -33,151 +23,14 @@ static void take_answer(struct weighing *w, const struct decision *inner)
 	w->ret->answered = true;
 }
 
-static void ask_inside(struct weighing *w, const struct action *action, void (*judge_it)(const struct judging *j))
+void weigh_question(struct weighing *w, const struct action *action, void (*judge_it)(const struct judging *j))
 {
 	struct decision inner = { 0 };
 	const struct judging j = { .policy = w->j->policy, .subject = w->j->subject, .action = action, .decision = &inner,
-				   .depth = w->j->depth + 1, .lost = w->j->lost };
+				   .depth = w->j->depth + 1, .lost = w->j->lost, .in_text = true };
 
 	judge_it(&j);
-	take_answer(w, &inner);
-}
-
-/* ---- paths ---- */
-
-/* "~" in the list is every home. */
-static bool is_entry_itself(const struct strings *list, const char *home, const char *path)
-{
-	size_t i;
-
-	for (i = 0; i < list->nr; i++) {
-		if (strcmp(list->items[i], path) == 0)
-			return true;
-		if (strcmp(list->items[i], "~") == 0 &&
-		    ((home && strcmp(home, path) == 0) || strcmp(path, "/root") == 0 ||
-		     (strncmp(path, "/home/", 6) == 0 && path[6] && !strchr(path + 6, '/'))))
-			return true;
-	}
-	return false;
-}
-
-static bool is_raw_device(const struct paths *paths, const char *path)
-{
-	size_t i;
-
-	for (i = 0; i < paths->devices.nr; i++) {
-		const char *name = path + strlen(paths->devices.items[i]) + 1;
-
-		if (path_is_under(path, paths->devices.items[i]) && strcmp(path, paths->devices.items[i]) != 0)
-			return names_match(&paths->raw_devices, name, strcspn(name, "/"));
-	}
-	return false;
-}
-
-static bool matches_list(const struct strings *globs, const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < globs->nr; i++)
-		if (glob_match(globs->items[i], text, false))
-			return true;
-	return false;
-}
-
-/* A name of the project that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
-static bool is_frozen(const struct paths *paths, const char *path)
-{
-	size_t i;
-
-	if (!path_is_under(path, paths->project))
-		return false;
-	for (path += strlen(paths->project); *path;) {
-		size_t len = strcspn(path += *path == '/', "/");
-
-		for (i = 0; i < paths->frozen.nr; i++)
-			if (strlen(paths->frozen.items[i]) == len && memcmp(path, paths->frozen.items[i], len) == 0)
-				return true;
-		path += len;
-	}
-	return false;
-}
-
-/* A "*" at the end of a name that the shell will expand stands for all that is below. */
-static bool absolute_path(const struct judging *j, const struct argument *item, bool *ret_all_below, char ret_path[static PATH_MAX])
-{
-	char text[PATH_MAX];
-	size_t len = strlen(item->text);
-
-	*ret_all_below = false;
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, item->text, len + 1);
-	if (item->flags & WORD_DYNAMIC) {
-		if (len == 0 || text[len - 1] != '*' || strcspn(text, "*?[") != len - 1 || (len > 1 && text[len - 2] != '/'))
-			return false;
-		text[len - 1] = '\0';
-		*ret_all_below = true;
-	}
-	return path_normalize(j->action->cwd ? j->action->cwd : "/", *text ? text : ".", ret_path, PATH_MAX) == 0;
-}
-
-static void refuse_frozen(struct weighing *w, const char *path)
-{
-	struct decision answer = { 0 };
-	struct judging j = *w->j;
-	struct quoted q;
-
-	j.decision = &answer;
-	answer_deny(&j, "protected_path",
-		    (struct ruling){ "path.frozen", { "paths.json", w->j->policy->paths.frozen.line }, "repository and agent settings of the project stay as they are" },
-		    "%s is not changed.", quote_text(&q, path));
-	take_answer(w, &answer);
-}
-
-static void weigh_changed(struct weighing *w, const struct argument *item)
-{
-	const struct judging *j = w->j;
-	const struct paths *paths = &j->policy->paths;
-	bool removes = item->role == ROLE_DELETE, all_below, known;
-	char path[PATH_MAX];
-
-	w->nr_deleted += removes;
-	known = absolute_path(j, item, &all_below, path);
-	if (!known)
-		return;
-	if (is_raw_device(paths, path))
-		w->ret->effects |= EFFECT_HARDLINE | EFFECT_DEVICE;
-	if (w->arguments->labels & LABEL_RECURSIVE && (removes || w->arguments->effects & EFFECT_PERMISSION) &&
-	    is_entry_itself(&paths->irreplaceable, j->subject->home, path))
-		w->ret->effects |= EFFECT_HARDLINE;
-	if (removes) {
-		/* Links are followed where it happens: the kernel's own question is about the object. */
-		w->nr_scratch += !all_below && path_in_list(&paths->scratch, NULL, path) && !is_entry_itself(&paths->scratch, NULL, path);
-		return;
-	}
-	if (at_execve(j) || all_below)
-		return;
-	if (path_in_list(&paths->start_files, j->subject->home, path))
-		w->ret->effects |= EFFECT_PERSIST;
-	if (is_frozen(paths, path))
-		refuse_frozen(w, path);
-	ask_inside(w, &(struct action){ .kind = ACTION_WRITE, .path = path, .cwd = j->action->cwd }, judge_path);
-}
-
-static void weigh_read(struct weighing *w, const char *text, uint8_t flags)
-{
-	const struct judging *j = w->j;
-	char path[PATH_MAX];
-
-	if (at_execve(j) || flags & WORD_DYNAMIC || strcmp(text, "-") == 0 || !*text)
-		return;
-	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) < 0) {
-		w->ret->effects |= EFFECT_UNKNOWN;
-		return;
-	}
-	if (path_is_sensitive(j->policy, path) || matches_list(&j->policy->paths.secret_files, path))
-		w->ret->effects |= EFFECT_SECRET;
-	ask_inside(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
+	weigh_answer(w, &inner);
 }
 
 /* ---- targets ---- */
@@ -208,7 +61,7 @@ static void weigh_place(struct weighing *w, const struct url *url)
 		w->ret->effects |= EFFECT_UNSEEN;
 		break;
 	default:
-		take_answer(w, &answer);
+		weigh_answer(w, &answer);
 		break;
 	}
 }
@@ -220,6 +73,8 @@ static void weigh_url(struct weighing *w, const struct argument *item)
 	w->nr_targets++;
 	if (at_execve(w->j))
 		return;
+	if (strncmp(item->text, "file://", 7) == 0)
+		weigh_read(w, item->text + 7, item->flags, true);
 	if (text_is_destructive(w->j->policy, item->text))
 		w->ret->effects |= EFFECT_PUBLISH;
 	if (item->flags & WORD_DYNAMIC || url_parse(item->text, true, &url)) {
@@ -270,7 +125,7 @@ static void weigh_body(struct weighing *w, const struct argument *item)
 	if (text_is_destructive(w->j->policy, item->text))
 		w->ret->effects |= EFFECT_PUBLISH;
 	if (*item->text == '@')
-		weigh_read(w, item->text + 1, item->flags);
+		weigh_read(w, item->text + 1, item->flags, true);
 }
 
 /* Passive requests pass where all their targets are declared; otherwise they are requests like others. */
@@ -292,7 +147,7 @@ static void weigh_text(struct weighing *w, const char *text)
 
 	if (at_execve(w->j) || !*text)
 		return;
-	ask_inside(w, &(struct action){ .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = w->j->action->cwd }, judge_exec);
+	weigh_question(w, &(struct action){ .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = w->j->action->cwd }, judge_exec);
 }
 
 /* A helper gets its words and its input from the tool: only what is refused with any of them counts here. */
@@ -313,7 +168,7 @@ static void weigh_helper(struct weighing *w, const struct argument *item)
 	j.around = NULL;
 	judge_exec(&j);
 	if (inner.verdict == VERDICT_DENY && strcmp(inner.tag, "incomplete_evidence") != 0)
-		take_answer(w, &inner);
+		weigh_answer(w, &inner);
 }
 
 static void weigh_program_text(struct weighing *w, const struct argument *item)
@@ -383,7 +238,7 @@ static void weigh_command(struct weighing *w, const struct argument *item)
 	j.also = 0;
 	j.around = NULL;
 	judge_words(&j, (struct words){ text, flags, item->nr_words });
-	take_answer(w, &inner);
+	weigh_answer(w, &inner);
 }
 
 static void weigh_name(struct weighing *w, const struct argument *item)
@@ -393,7 +248,7 @@ static void weigh_name(struct weighing *w, const struct argument *item)
 	if (item->flags & WORD_DYNAMIC && !strchr(item->text, '='))
 		w->ret->effects |= EFFECT_UNKNOWN;
 	else if (item->role == ROLE_NAME || strchr(item->text, '='))
-		ask_inside(w, &(struct action){ .kind = ACTION_ENVIRONMENT, .text = item->text }, judge_environment);
+		weigh_question(w, &(struct action){ .kind = ACTION_ENVIRONMENT, .text = item->text }, judge_environment);
 }
 
 static void weigh_item(struct weighing *w, const struct argument *item)
@@ -404,7 +259,8 @@ static void weigh_item(struct weighing *w, const struct argument *item)
 		weigh_changed(w, item);
 		break;
 	case ROLE_READ:
-		weigh_read(w, item->text, item->flags);
+	case ROLE_LOOK:
+		weigh_read(w, item->text, item->flags, item->role == ROLE_READ);
 		break;
 	case ROLE_SCRIPT:
 		weigh_script(w, item);

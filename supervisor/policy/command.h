@@ -49,6 +49,7 @@ const char *effect_name(enum effect effect);
 /* What a word is to the tool. */
 enum role {
 	ROLE_TEXT,		/* itself */
+	ROLE_LOOK,		/* a place whose names and properties are shown */
 	ROLE_READ,		/* a file that is read */
 	ROLE_WRITE,		/* a file that is written: adds EFFECT_WRITE, except for /dev/null and the standard streams */
 	ROLE_DELETE,		/* a file that is removed: adds EFFECT_DELETE */

@@ -139,7 +139,7 @@ static int read_asks(const struct node *node, void *ret)
 static int read_role(const struct node *node, void *ret)
 {
 	static const char *const words[ROLE_COUNT] = {
-		[ROLE_TEXT] = "text", [ROLE_READ] = "read", [ROLE_WRITE] = "write", [ROLE_DELETE] = "delete", [ROLE_URL] = "url",
+		[ROLE_TEXT] = "text", [ROLE_LOOK] = "look", [ROLE_READ] = "read", [ROLE_WRITE] = "write", [ROLE_DELETE] = "delete", [ROLE_URL] = "url",
 		[ROLE_HOST] = "host", [ROLE_BODY] = "body", [ROLE_COMMAND] = "command", [ROLE_PROGRAM] = "program", [ROLE_SHELL] = "shell",
 		[ROLE_SED] = "sed", [ROLE_AWK] = "awk", [ROLE_ASSIGNMENT] = "assignment", [ROLE_NAME] = "name", [ROLE_SCRIPT] = "script",
 	};
@@ -209,7 +209,7 @@ static bool adds_effects(const struct meaning *meaning)
 {
 	size_t i;
 
-	if (meaning->effects || meaning->sets || (meaning->role != ROLE_TEXT && meaning->role != ROLE_READ))
+	if (meaning->effects || meaning->sets || (meaning->role != ROLE_TEXT && meaning->role != ROLE_READ && meaning->role != ROLE_LOOK))
 		return true;
 	for (i = 0; i < meaning->nr_values; i++)
 		if (meaning->values[i].effects)

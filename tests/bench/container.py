@@ -18,8 +18,8 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/run/agent", "LA
 
 INSIDE = r"""
 set -eu
-work=$1 uid=$2
-shift 2
+work=$1 uid=$2 build=$3
+shift 3
 mount --make-rprivate /
 mkdir -p "$work/etc" "$work/state"
 mount -t tmpfs -o mode=0755 tmpfs "$work/etc"
@@ -28,6 +28,7 @@ mount -t overlay -o "lowerdir=/etc,upperdir=$work/etc/upper,workdir=$work/etc/wo
 mount -t tmpfs -o mode=0755 tmpfs /run
 mkdir -p /workspace /var/lib/cordon
 mount --bind "$work/state" /var/lib/cordon
+mount --bind "$build" /mnt
 mount -t tmpfs -o mode=0777 tmpfs /workspace
 sed -i '/^agent:/d' /etc/passwd
 echo "agent:x:$uid:$uid::/run/agent:/bin/sh" >>/etc/passwd
@@ -74,8 +75,8 @@ class Container:
 
     def start(self):
         command = ["unshare", "--pid", "--fork", "--mount-proc", "--mount", "--net", "--kill-child", "--", "/bin/bash", self.inside, self.work,
-                   str(AGENT_UID), os.path.join(self.build, "cordond"), "--policy", self.policy, "init"]
-        environment = dict(os.environ, CORDON_SHIM=os.path.join(self.build, "cordon-shim"))
+                   str(AGENT_UID), self.build, "/mnt/cordond", "--policy", self.policy, "init"]
+        environment = dict(os.environ, CORDON_SHIM="/mnt/cordon-shim")
         environment.pop("CORDON_MODE", None)
         self.log = []
         self.outer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
@@ -133,7 +134,8 @@ class Container:
             raise Failure("the listener did not start")
 
     def tool(self, name):
-        return os.path.join(self.build, "tests/bench", name)
+        """Inside the build is at /mnt: wherever the tree is, programs start from there, which no write root is."""
+        return os.path.join("/mnt/tests/bench", name)
 
     def command(self, side, *command):
         """COMMAND as this side runs it, inside the namespaces."""
@@ -143,7 +145,7 @@ class Container:
         if side in ("floor", "inject"):
             return [self.tool("floor"), *(["--inject"] if side == "inject" else []), *as_agent, *command]
         if side == "cordon":
-            return [os.path.join(self.build, "cordon"), "run", "--", *command]
+            return ["/mnt/cordon", "run", "--", *command]
         if side == "bwrap":
             return ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--bind", "/workspace", "/workspace",
                     "--chdir", "/workspace", "--", *command]

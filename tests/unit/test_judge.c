@@ -203,6 +203,27 @@ static void scripts_are_their_interpreter_and_themselves(void **state)
 		}
 }
 
+/* git gc runs git reflog expire, by another file of the image's; the same words from anybody else are what they are. */
+static void a_tool_is_its_own_helper(void **state)
+{
+	static const struct { const char *caller, *program; char expected; } cases[] = {
+		{ "/usr/bin/git", "/usr/lib/git-core/git", 'r' }, { "/usr/bin/git", "/usr/bin/git", 'r' }, { NULL, "/usr/bin/git", 'd' }, { "/usr/bin/bash", "/usr/bin/git", 'd' },
+		{ "/workspace/git", "/usr/bin/git", 'd' }, { "/tmp/git", "/usr/bin/git", 'd' }, { "/usr/bin/git", "/workspace/git", 'd' },
+	};
+	static const char *const argv[] = { "git", "reflog", "expire", "--all", NULL }, *const removes[] = { "rm", "x", NULL };
+	const struct action rm = { .kind = ACTION_EXEC, .program = "/usr/bin/rm", .caller = "/usr/bin/rm", .argv = removes, .cwd = "/workspace" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct action action = { .kind = ACTION_EXEC, .program = cases[i].program, .caller = cases[i].caller, .argv = argv, .cwd = "/workspace" };
+
+		if (verdict_letter(ask(MODE_GUARDED, &action).verdict) != cases[i].expected)
+			fail_msg("%s by %s: %s", cases[i].program, cases[i].caller ? cases[i].caller : "-", ask(MODE_GUARDED, &action).reason);
+	}
+	assert_int_equal(ask(MODE_GUARDED, &rm).verdict, VERDICT_DENY);
+}
+
 static void followed_wrappers_are_judged_where_they_exec(void **state)
 {
 	const char *const argv[] = { "timeout", "5", "ls", NULL }, *const ld[] = { "ld.so", "ls", NULL };
@@ -955,6 +976,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(programs_are_judged_by_what_they_do),
 		cmocka_unit_test(scripts_are_their_interpreter_and_themselves),
+		cmocka_unit_test(a_tool_is_its_own_helper),
 		cmocka_unit_test(followed_wrappers_are_judged_where_they_exec),
 		cmocka_unit_test(command_texts_are_judged_command_by_command),
 		cmocka_unit_test(requests_are_held_to_the_scope),

@@ -297,7 +297,7 @@ static const struct fault {
 	{ "commands/a.json", "{ \"commands\": [ { \"options\": [ { \"names\": \"-a=x\" } ] } ] }", 1, 43, "commands[0].options[0].names", "number of values" },
 	{ "commands/a.json", "{ \"commands\": [ { \"options\": [\n { \"names\": \"-a\" }, { \"names\": \"-a=\" } ] } ] }", 1, 30, "commands[0].options", "stands here twice" },
 	{ "commands/a.json", "{ \"commands\": [ { \"options\": [ { \"names\": \"-a\", \"valeu\": \"text\" } ] } ] }", 1, 49, "commands[0].options[0].valeu", "unknown key" },
-	{ "commands/a.json", "{ \"commands\": [ { \"operands\": [ { \"value\": \"file\" } ] } ] }", 1, 44, "commands[0].operands[0].value", "expected one of: text, read" },
+	{ "commands/a.json", "{ \"commands\": [ { \"operands\": [ { \"value\": \"file\" } ] } ] }", 1, 44, "commands[0].operands[0].value", "expected one of: text, look, read" },
 	{ "commands/a.json", "{ \"commands\": [ { \"operands\": [ { \"last\": true }, {} ] } ] }", 1, 31, "commands[0].operands", "has to stand last" },
 	{ "commands/a.json", "{ \"commands\": [ { \"when\": [ { \"effects\": \"read\" } ] } ] }", 1, 29, "commands[0].when[0]", "\"if\" or \"unless\"" },
 	{ "commands/a.json", "{ \"commands\": [ { \"names\": \"x\", \"effects\": \"read\", \"when\": [ { \"if\": \"dry\", \"effects\": \"read\" } ] } ] }", 1, 17, "commands[0]", "nothing sets \"dry\"" },

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths among the words of a command line: trees that cannot be replaced, devices, start files, what stays frozen, secrets, and patterns
+ * of names that reach them.
+ */
+#include "supervisor/judge/weigh.h"
+
+#include "supervisor/base/path.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "~" in the list is every home. */
+static bool is_entry_itself(const struct strings *list, const char *home, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++) {
+		if (strcmp(list->items[i], path) == 0)
+			return true;
+		if (strcmp(list->items[i], "~") == 0 &&
+		    ((home && strcmp(home, path) == 0) || strcmp(path, "/root") == 0 ||
+		     (strncmp(path, "/home/", 6) == 0 && path[6] && !strchr(path + 6, '/'))))
+			return true;
+	}
+	return false;
+}
+
+static bool is_raw_device(const struct paths *paths, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < paths->devices.nr; i++) {
+		const char *name = path + strlen(paths->devices.items[i]) + 1;
+
+		if (path_is_under(path, paths->devices.items[i]) && strcmp(path, paths->devices.items[i]) != 0)
+			return names_match(&paths->raw_devices, name, strcspn(name, "/"));
+	}
+	return false;
+}
+
+static bool matches_list(const struct strings *globs, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < globs->nr; i++)
+		if (glob_match(globs->items[i], text, false))
+			return true;
+	return false;
+}
+
+/* A "*" at the end of a name that the shell will expand stands for all that is below. */
+static bool absolute_path(const struct judging *j, const struct argument *item, bool *ret_all_below, char ret_path[static PATH_MAX])
+{
+	char text[PATH_MAX];
+	size_t len = strlen(item->text);
+
+	*ret_all_below = false;
+	if (len >= sizeof(text))
+		return false;
+	memcpy(text, item->text, len + 1);
+	if (item->flags & WORD_DYNAMIC) {
+		if (len == 0 || text[len - 1] != '*' || strcspn(text, "*?[") != len - 1 || (len > 1 && text[len - 2] != '/'))
+			return false;
+		text[len - 1] = '\0';
+		*ret_all_below = true;
+	}
+	return path_normalize(j->action->cwd ? j->action->cwd : "/", *text ? text : ".", ret_path, PATH_MAX) == 0;
+}
+
+void weigh_changed(struct weighing *w, const struct argument *item)
+{
+	const struct judging *j = w->j;
+	const struct paths *paths = &j->policy->paths;
+	bool removes = item->role == ROLE_DELETE, all_below, known;
+	char path[PATH_MAX];
+
+	w->nr_deleted += removes;
+	known = absolute_path(j, item, &all_below, path);
+	if (!known)
+		return;
+	if (is_raw_device(paths, path))
+		w->ret->effects |= EFFECT_HARDLINE | EFFECT_DEVICE;
+	if (w->arguments->labels & LABEL_RECURSIVE && (removes || w->arguments->effects & EFFECT_PERMISSION) &&
+	    is_entry_itself(&paths->irreplaceable, j->subject->home, path))
+		w->ret->effects |= EFFECT_HARDLINE;
+	if (removes) {
+		/* Links are followed where it happens: the kernel's own question is about the object. */
+		w->nr_scratch += !all_below && path_in_list(&paths->scratch, NULL, path) && !is_entry_itself(&paths->scratch, NULL, path);
+		return;
+	}
+	if (at_execve(j) || all_below)
+		return;
+	if (path_in_list(&paths->start_files, j->subject->home, path))
+		w->ret->effects |= EFFECT_PERSIST;
+	weigh_question(w, &(struct action){ .kind = ACTION_WRITE, .path = path, .cwd = j->action->cwd }, judge_path);
+}
+
+/* Whether a pattern of file names may reach a place: part by part, as far as the place's name goes. "*" finds no name with a dot before it. */
+static bool may_reach(const char *pattern, const char *place)
+{
+	char part[256], name[256];
+
+	for (;;) {
+		size_t part_len, name_len;
+
+		pattern += strspn(pattern, "/");
+		place += strspn(place, "/");
+		if (!*place || !*pattern)
+			return !*place;
+		part_len = strcspn(pattern, "/");
+		name_len = strcspn(place, "/");
+		if (part_len >= sizeof(part) || name_len >= sizeof(name))
+			return true;
+		memcpy(part, pattern, part_len);
+		memcpy(name, place, name_len);
+		part[part_len] = name[name_len] = '\0';
+		if ((*name == '.' && strchr("*?[", *part)) || !glob_match(part, name, false))
+			return false;
+		pattern += part_len;
+		place += name_len;
+	}
+}
+
+/* The list's entries are names or globs themselves: a glob is tried by one name that it matches. */
+static bool may_reach_any(const struct strings *list, const char *home, const char *pattern)
+{
+	const char *const homes[] = { home ? home : "/root", "/root", "/home/x" };
+	char place[PATH_MAX];
+	size_t i, h;
+
+	for (i = 0; i < list->nr; i++) {
+		const char *entry = list->items[i];
+		bool below_home = *entry == '~';
+
+		for (h = 0; h < (below_home ? 3 : 1); h++) {
+			char *c = place;
+
+			if ((size_t)snprintf(place, sizeof(place), "%s%s", below_home ? homes[h] : "", entry + below_home) >= sizeof(place))
+				return true;
+			for (; *c; c++)
+				if (*c == '*')
+					*c = c[1] ? '1' : '\0';
+			if (may_reach(pattern, place))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void weigh_pattern(struct weighing *w, const char *text)
+{
+	const struct judging *j = w->j;
+	const struct paths *paths = &j->policy->paths;
+	char path[PATH_MAX];
+
+	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) == 0 &&
+	    (may_reach_any(&paths->protected_names, j->subject->home, path) || may_reach_any(&paths->hidden, j->subject->home, path) ||
+	     may_reach_any(&paths->secret_files, j->subject->home, path)))
+		w->ret->effects |= EFFECT_SECRET;
+}
+
+void weigh_read(struct weighing *w, const char *text, uint8_t flags, bool opens)
+{
+	const struct judging *j = w->j;
+	char path[PATH_MAX];
+
+	if (!at_execve(j) && flags & WORD_GLOB)
+		weigh_pattern(w, text);
+	if (at_execve(j) || flags & WORD_DYNAMIC || strcmp(text, "-") == 0 || !*text)
+		return;
+	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) < 0) {
+		w->ret->effects |= EFFECT_UNKNOWN;
+		return;
+	}
+	if (!opens) {		/* names are no secrets, but those of protected places */
+		if (path_in_list(&j->policy->paths.protected_names, j->subject->home, path) || path_in_list(&j->policy->paths.hidden, j->subject->home, path))
+			weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
+		return;
+	}
+	if (path_is_sensitive(j->policy, path) || matches_list(&j->policy->paths.secret_files, path))
+		w->ret->effects |= EFFECT_SECRET;
+	weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
+}
