@@ -33,6 +33,8 @@
 
 #define EXIT_UNSTARTED 125
 #define EXIT_REFUSED 126
+#define HUNG_UP (-1)
+#define HANG_UPS_MAX 8
 #define PATIENCE_MS 10000
 #define PATIENCE_STEP_MS 10
 
@@ -216,6 +218,7 @@ static int fill_stdio(void)
 	return 0;
 }
 
+/* Returns 0, HUNG_UP when nobody took it, or the exit code. */
 static int send_request(int socket, const struct ask *ask)
 {
 	_cleanup_buf_ struct buf blob = { 0 };
@@ -239,7 +242,9 @@ static int send_request(int socket, const struct ask *ask)
 		return fail(EXIT_UNSTARTED, "cannot make the request: %s", strerror(-fds[0]));
 	r = io_send(socket, &request, sizeof(request), fds, 4, 0);
 	close(fds[0]);
-	return r < 0 ? fail(EXIT_UNSTARTED, "the supervisor hung up: %s", strerror(-r)) : 0;
+	if (r == -EPIPE || r == -ECONNRESET)
+		return HUNG_UP;
+	return r < 0 ? fail(EXIT_UNSTARTED, "the request cannot be sent: %s", strerror(-r)) : 0;
 }
 
 /* ---- while it runs ---- */
@@ -348,6 +353,19 @@ static int block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* An enforcer that died before it took the request has started nothing: the next one is asked. Returns 0 or the exit code. */
+static int send_until_taken(int *socket, const struct ask *ask)
+{
+	int code = send_request(*socket, ask);
+
+	for (int hang_ups = 1; code == HUNG_UP && hang_ups < HANG_UPS_MAX; hang_ups++) {
+		close(*socket);
+		*socket = reach_supervisor();
+		code = *socket < 0 ? -*socket : send_request(*socket, ask);
+	}
+	return code == HUNG_UP ? fail(EXIT_UNSTARTED, "the supervisor hung up %d times before it took the request", HANG_UPS_MAX) : code;
+}
+
 static int launch(const struct ask *ask)
 {
 	bool terminal;
@@ -359,10 +377,10 @@ static int launch(const struct ask *ask)
 	socket = reach_supervisor();
 	if (socket < 0)
 		return -socket;
-	signals = block_signals();
+	signals = block_signals(); /* not earlier: whoever waits for a supervisor may be interrupted */
 	if (signals < 0)
 		return fail(EXIT_UNSTARTED, "signalfd: %s", strerror(errno));
-	code = send_request(socket, ask);
+	code = send_until_taken(&socket, ask);
 	if (code)
 		return code;
 	if (terminal)

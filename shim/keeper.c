@@ -82,10 +82,10 @@ static void tell_enforcer(struct keeper *k, struct keeper_message message, const
 	(void)io_send(k->channel, &message, sizeof(message), fds, nr_fds, 0);
 }
 
-static void say_hello(struct keeper *k)
+static void say_hello(struct keeper *k, uint32_t flags)
 {
 	int fds[3] = { k->spec_fd, k->table_fd, k->listener };
-	struct keeper_message hello = { .type = KEEPER_HELLO, .status = k->status, .flags = k->ended, .number = k->blob_bytes };
+	struct keeper_message hello = { .type = KEEPER_HELLO, .status = k->status, .flags = flags, .number = k->blob_bytes };
 
 	tell_enforcer(k, hello, fds, k->listener >= 0 ? 3 : 2);
 }
@@ -332,7 +332,7 @@ static void take_enforcer_word(struct keeper *k)
 			kill_tree(k);
 		break;
 	case KEEPER_PRESENT:
-		say_hello(k);
+		say_hello(k, HELLO_AGAIN | (k->ended ? HELLO_ENDED : 0));
 		break;
 	default:
 		break;
@@ -480,6 +480,6 @@ int keeper_main(const struct zygote_launch *launch, const int fds[static KEEPER_
 		return give_up(k, (enum keeper_stage)stage, -r);
 	}
 	start_timer(k);
-	say_hello(k);
+	say_hello(k, 0);
 	return run(k, signals);
 }

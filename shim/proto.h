@@ -148,7 +148,7 @@ struct spec_landlock {
 enum keeper_message_type {
 	/* keeper -> enforcer */
 	KEEPER_HELLO = 1,	/* pid: the command; descriptors: spec blob, in-flight table, listener (absent without a filter). Also the
-				   answer to PRESENT; number: bytes of the spec; flags: 1 when the command has ended, with status */
+				   answer to PRESENT; number: bytes of the spec; flags: enum hello_flags; status: once it has ended */
 	KEEPER_FAILED,		/* stage, number (errno): nothing was started */
 	KEEPER_EXITED,		/* status: wait status of the command */
 	KEEPER_STDIN_REFUSED,	/* number: bytes of typed input that did not pass since the last message */
@@ -158,6 +158,11 @@ enum keeper_message_type {
 	KEEPER_NOTICE,		/* text: JSON of the latest refusal in this launch */
 	KEEPER_KILL,		/* kill the whole tree; signal 0 means SIGKILL with the freeze sweep */
 	KEEPER_PRESENT,		/* a new enforcer asks: send HELLO again, with status when the command ended already */
+};
+
+enum hello_flags {
+	HELLO_ENDED = 1 << 0,	/* the command has */
+	HELLO_AGAIN = 1 << 1,	/* said before, perhaps to an enforcer that did not live to read it */
 };
 
 enum keeper_stage { STAGE_SPEC = 1, STAGE_PTY, STAGE_FORK, STAGE_LANDLOCK, STAGE_IDS, STAGE_CWD, STAGE_STDIO, STAGE_FILTER, STAGE_EXEC };

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PF_EXITING 0x4	/* include/linux/sched.h; proc(5) shows the flags */
+
 /* A small /proc file whole, with a NUL. One open, one read: half of the notify path's cost would else be here. */
 static int slurp(pid_t pid, const char *name, char *ret_text, size_t bytes)
 {
@@ -31,16 +33,18 @@ static int slurp(pid_t pid, const char *name, char *ret_text, size_t bytes)
 int process_read(pid_t pid, struct process_facts *ret_facts)
 {
 	struct process_facts facts;
-	char text[1024];
+	char text[1024], state;
+	unsigned flags;
 	const char *after;
 	int r = slurp(pid, "stat", text, sizeof(text));
 
 	if (r < 0)
 		return r;
 	after = strrchr(text, ')'); /* the name may hold spaces and brackets; nothing after it does */
-	if (!after || sscanf(after, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &facts.parent,
-			     &facts.start) != 2)
+	if (!after || sscanf(after, ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &facts.parent,
+			     &flags, &facts.start) != 4)
 		return -EBADMSG;
+	facts.exiting = flags & PF_EXITING || state == 'Z' || state == 'X';
 	*ret_facts = facts;
 	return 0;
 }
@@ -72,6 +76,18 @@ pid_t process_group(pid_t tid)
 int process_filters(pid_t pid)
 {
 	return status_number(pid, "\nSeccomp_filters:\t", -1);
+}
+
+uid_t process_uid(pid_t pid, uid_t unknown)
+{
+	char text[4096];
+	const char *at;
+	uid_t uid;
+
+	if (slurp(pid, "status", text, sizeof(text)) < 0)
+		return unknown;
+	at = strstr(text, "\nUid:\t");
+	return at && sscanf(at, "\nUid: %*u %u", &uid) == 1 ? uid : unknown;
 }
 
 bool process_has_thread(pid_t pid, pid_t tid)

@@ -8,6 +8,7 @@
 struct process_facts {
 	pid_t parent;
 	unsigned long long start;	/* clock ticks after boot: with the pid, who it is */
+	bool exiting;			/* its descriptors may be closed already, while its children still call it parent */
 };
 
 /* Returns 0, or -errno (-ENOENT, -ESRCH: no such process). */
@@ -18,5 +19,7 @@ pid_t process_parent(pid_t pid);
 pid_t process_group(pid_t tid);
 /* How many seccomp filters it carries; -1 when there is no such process. */
 int process_filters(pid_t pid);
+/* The effective uid; unknown when there is no such process. */
+uid_t process_uid(pid_t pid, uid_t unknown);
 /* Whether tid is a thread of the process pid. */
 bool process_has_thread(pid_t pid, pid_t tid);

@@ -130,13 +130,16 @@ int cli_doctor(int argc, char **argv)
 	json_t *report;
 	int option, code;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (option == 'h')
+			return fputs(help, stdout), 0;
 		if (option != 'j')
-			return fputs(help, option == 'h' ? stdout : stderr), option == 'h' ? 0 : EXIT_UNASKED;
+			return refuse("unknown option (see cordon doctor --help)");
 		raw = true;
 	}
 	if (optind < argc)
-		return fputs(help, stderr), EXIT_UNASKED;
+		return refuse("unexpected word (see cordon doctor --help)");
 	report = get_report();
 	if (!report)
 		return EXIT_UNASKED;

@@ -15,7 +15,8 @@
 static const char status_help[] =
 	"usage: cordon status [--json] [--launch ID]\n"
 	"Show the container's state, its protections, services and launches. Needs root and a running supervisor.\n"
-	"exit: 0 shown, 1 no supervisor answers, 2 usage\n";
+	"  --launch ID   one launch, also one of the last 256 that ended: its exit code, and whether it ran at all\n"
+	"exit: 0 shown, 1 no supervisor answers or no such launch is known, 2 usage\n";
 
 static const char health_help[] =
 	"usage: cordon health [--json]\n"
@@ -38,11 +39,17 @@ static void print_launches(const json_t *status)
 	const json_t *launches = json_object_get(status, "launches"), *l;
 	size_t i;
 
-	printf("launches  %zu\n", json_array_size(launches));
-	json_array_foreach(launches, i, l)
+	json_array_foreach(launches, i, l) {
 		printf("  %-6lld %-8s %-9s %-10s pid %-7lld execs %-5lld denials %-4lld %s\n", number_of(l, "id"), text_of(l, "state"),
 		       text_of(l, "mode"), text_of(l, "user"), number_of(l, "pid"), number_of(l, "execs"), number_of(l, "denials"),
 		       text_of(l, "command"));
+		if (json_object_get(l, "exit"))
+			printf("         exit %lld\n", number_of(l, "exit"));
+		else if (json_object_get(l, "signal"))
+			printf("         killed by signal %lld\n", number_of(l, "signal"));
+		if (json_is_false(json_object_get(l, "started")))
+			printf("         never started\n");
+	}
 }
 
 static void print_status(const json_t *s)
@@ -61,7 +68,20 @@ static void print_status(const json_t *s)
 		printf("layer     %-16s %s\n", text_of(item, "name"), text_of(item, "state"));
 	json_array_foreach(json_object_get(s, "services"), i, item)
 		printf("service   %-16s %s %s\n", text_of(item, "name"), text_of(item, "state"), text_of(item, "why"));
+	printf("launches  %zu\n", json_array_size(json_object_get(s, "launches")));
 	print_launches(s);
+}
+
+/* Returns the exit code. */
+static int show(const json_t *status, const char *launch, bool raw)
+{
+	if (launch && json_array_size(json_object_get(status, "launches")) == 0) {
+		fprintf(stderr, "cordon: status: no launch %s is known: there was none, or it ended before the last 256\n", launch);
+		return 1;
+	}
+	if (!raw)
+		(launch ? print_launches : print_status)(status);
+	return 0;
 }
 
 static int report(const struct err *e)
@@ -95,30 +115,46 @@ static json_t *ask(const char *request, bool raw, int *ret_exit)
 	return parsed;
 }
 
-static const struct option options[] = {
+static const struct option status_options[] = {
 	{ "json", no_argument, NULL, 'j' }, { "launch", required_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { 0 },
 };
+static const struct option health_options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+
+static int misused(const char *verb, int option, char **argv)
+{
+	fprintf(stderr, "cordon: %s: %s %s (see cordon %s --help)\n", verb,
+		option == ':' ? "a value is missing after" : option ? "unknown option" : "unexpected word", argv[option ? optind - 1 : optind], verb);
+	return 2;
+}
 
 int cli_status(int argc, char **argv)
 {
+	const char *launch = NULL;
 	bool raw = false;
 	char request[64] = "status";
 	json_t *status;
 	int option, code;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", status_options, NULL)) != -1) {
 		if (option == 'j')
 			raw = true;
-		else if (option == 'l' && strspn(optarg, "0123456789") == strlen(optarg) && *optarg && strlen(optarg) < 20)
-			snprintf(request, sizeof(request), "status %s", optarg);
+		else if (option == 'l')
+			launch = optarg;
 		else
-			return fputs(status_help, option == 'h' ? stdout : stderr), option == 'h' ? 0 : 2;
+			return option == 'h' ? fputs(status_help, stdout), 0 : misused("status", option, argv);
 	}
 	if (optind < argc)
-		return fputs(status_help, stderr), 2;
+		return misused("status", 0, argv);
+	if (launch && (!*launch || strspn(launch, "0123456789") != strlen(launch) || strlen(launch) >= 20)) {
+		fprintf(stderr, "cordon: status: --launch wants a number, as `cordon status` lists them\n");
+		return 2;
+	}
+	if (launch)
+		snprintf(request, sizeof(request), "status %s", launch);
 	status = ask(request, raw, &code);
-	if (status && !raw)
-		print_status(status);
+	if (status)
+		code = show(status, launch, raw);
 	json_decref(status);
 	return code;
 }
@@ -129,13 +165,14 @@ int cli_health(int argc, char **argv)
 	json_t *health;
 	int option, code;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", health_options, NULL)) != -1) {
 		if (option != 'j')
-			return fputs(health_help, option == 'h' ? stdout : stderr), option == 'h' ? 0 : 2;
+			return option == 'h' ? fputs(health_help, stdout), 0 : misused("health", option, argv);
 		raw = true;
 	}
 	if (optind < argc)
-		return fputs(health_help, stderr), 2;
+		return misused("health", 0, argv);
 	health = ask("health", raw, &code);
 	if (!health)
 		return code;

@@ -25,6 +25,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#define LAUNCHES_A_RUN 10000000	/* more than one enforcer starts in its life */
+
 enum { EXIT_POLICY = 110, EXIT_LAYER = 111, EXIT_AUDIT = 113, EXIT_INTERNAL = 115 };
 
 void pid1_tell(struct enforcer *e, uint32_t type, uint32_t kind, uint64_t id, int64_t number, const char *text, int fd)
@@ -415,7 +417,6 @@ int enforcer_main(void)
 	struct enforcer *e = &enforcer;
 	struct inheritance in = { 0 };
 	struct err error = { 0 };
-	uint64_t first_launch;
 	int r = prepare_process(e);
 
 	if (r < 0)
@@ -428,8 +429,7 @@ int enforcer_main(void)
 	if (plan_gateway(e->image, "/etc/hosts", &e->gateway) < 0)
 		return EXIT_INTERNAL;
 	/* Ids go on where an earlier enforcer cannot have been. */
-	first_launch = (uint64_t)e->restarts * 100000 + 1;
-	e->next_launch = first_launch;
+	e->next_launch = (uint64_t)e->restarts * LAUNCHES_A_RUN + 1;
 	if (load_policy(e, &in, &error) < 0)
 		return fail(e, EXIT_POLICY, &error);
 	if (open_audit(e, &error) < 0)

@@ -75,6 +75,8 @@ struct launch {
 	bool paused;			/* no slot was free: the listener is not polled */
 	struct inflight_table *table;
 	pid_t keeper_pid, command;
+	int end_status;			/* of the command, once it has ended */
+	bool end_unrecorded;		/* it ended before the hello that says what it was */
 	uint64_t zygote;		/* id of the one it came from */
 	int root;			/* the agents' root folder (O_PATH), in safe modes; -1: each caller's is looked up */
 	int client;			/* our copy of the client's connection until the keeper said hello; -1 after */
@@ -103,7 +105,7 @@ struct launch_order {			/* everything a spec is made of */
 /* Returns 0; -EAGAIN when the zygote is full: requests_state_changed() is called when it has room; or -errno with ret_error. */
 int launch_start(struct enforcer *e, struct launch_order *order, struct err *ret_error);
 void launch_adopt(struct enforcer *e, uint64_t id, int channel);
-/* The enforcer refused something in this launch: its keeper holds the JSON for the client. */
+/* The enforcer refused something in this launch, its latest case: its keeper holds the JSON for the client. */
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision);
 void launch_kill(struct enforcer *e, struct launch *l, int signal_number);
 
@@ -188,18 +190,21 @@ struct outcome {			/* how a call ended, for the record */
 	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
 };
 
+/* A refusal is a case of its launch, and counted as one here. */
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *outcome);
 /* An open of a masked name by pid. launch: NULL when it is in none. */
-void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision);
+void record_protected(struct enforcer *e, struct launch *launch, pid_t pid, const char *path, const struct decision *decision);
 void record_begin(struct enforcer *e, const struct launch *l);
 void record_end(struct enforcer *e, const struct launch *l, int status);
+/* An end that no wait status tells. decision: NULL when nobody decided it. */
+void record_failed(struct enforcer *e, struct launch *l, enum audit_severity severity, const char *text, const struct decision *decision);
 /* "argv": redacted element by element, and no more of it than a record has room for. */
 void record_put_argv(struct json_out *j, const char *const *argv);
 /* A launch that was refused before anything ran. */
-void record_refused_launch(struct enforcer *e, const struct launch_order *order, uid_t uid, const struct decision *decision);
+void record_refused_launch(struct enforcer *e, uint64_t id, const struct launch_order *order, uid_t uid, const struct decision *decision);
 void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text);
 void record_layers(struct enforcer *e);
-/* The JSON object an agent sees. launch 0 when there is none yet. */
+/* The JSON object an agent sees. number: which refusal of the launch. */
 void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *decision, struct buf *ret_json);
 
 /* The members that a sum of repeats carries: who, what, which rule. */
@@ -216,6 +221,9 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* A launch that is forgotten, or never was: what --launch says of it from now on. */
+void status_ended(struct enforcer *e, const struct launch *l);
+void status_refused(struct enforcer *e, uint64_t id);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 

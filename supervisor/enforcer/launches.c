@@ -49,6 +49,7 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 	if (*link)
 		*link = l->next;
 	e->nr_launches--;
+	status_ended(e, l);
 	exec_forget(e, l);
 	socket_forget(e, l);
 	source_close(e, &l->keeper);
@@ -141,9 +142,10 @@ void launch_adopt(struct enforcer *e, uint64_t id, int channel)
 		close(channel);
 		return;
 	}
-	if (source_add(e, &l->keeper, channel, EPOLLIN, keeper_ready) < 0 ||
-	    io_send(l->keeper.fd, &present, sizeof(present), NULL, 0, MSG_DONTWAIT) < 0)
-		launch_remove(e, l);
+	if (source_add(e, &l->keeper, channel, EPOLLIN, keeper_ready) < 0)
+		return launch_remove(e, l);
+	/* A keeper that is gone does not hear it, but what it said before still waits in the channel. */
+	(void)io_send(l->keeper.fd, &present, sizeof(present), NULL, 0, MSG_DONTWAIT);
 }
 
 /* ---- what keepers say ---- */
@@ -168,6 +170,23 @@ static void take_root(struct launch *l)
 		l->root = open(path, O_PATH | O_CLOEXEC);
 }
 
+static void take_exited(struct enforcer *e, struct launch *l, int status)
+{
+	if (!l->spec)
+		l->end_unrecorded = true;
+	else if (l->state != LAUNCH_ENDED)
+		record_end(e, l, status);
+	l->end_status = status;
+	l->state = LAUNCH_ENDED;
+}
+
+static void record_late_end(struct enforcer *e, struct launch *l)
+{
+	if (l->end_unrecorded)
+		record_end(e, l, l->end_status);
+	l->end_unrecorded = false;
+}
+
 static void take_hello(struct enforcer *e, struct launch *l, const struct keeper_message *m, int *fds, unsigned nr_fds)
 {
 	struct keeper_message go = { .type = KEEPER_GO, .launch_id = l->id };
@@ -189,17 +208,19 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 			r = source_add(e, &l->calls, l->listener.fd, EPOLLIN, notify_ready);
 	}
 	if (r < 0) {
-		record_text(e, "cmd_end", AUDIT_HIGH, "error", "a keeper's hello could not be taken: its launch is killed");
+		record_failed(e, l, AUDIT_HIGH, "a keeper's hello could not be taken: its launch is killed", NULL);
 		launch_kill(e, l, 0);
 		return;
 	}
-	l->state = m->flags ? LAUNCH_ENDED : LAUNCH_RUNNING;
+	l->state = m->flags & HELLO_ENDED ? LAUNCH_ENDED : LAUNCH_RUNNING;
+	l->end_status = m->status;
 	if (l->client >= 0)
 		close(TAKE_FD(l->client));
+	if (!(m->flags & HELLO_AGAIN))
+		record_begin(e, l);
 	if (adopted)
 		notify_recover(e, l);
-	else
-		record_begin(e, l);
+	record_late_end(e, l);
 	/* Also to one that was adopted: its enforcer may have died before it said so, and a command that runs does not hear it. */
 	(void)io_send(l->keeper.fd, &go, sizeof(go), NULL, 0, MSG_DONTWAIT);
 }
@@ -224,7 +245,7 @@ void launch_notice(struct enforcer *e, struct launch *l, const struct decision *
 	_cleanup_buf_ struct buf json = { 0 };
 
 	(void)e;
-	record_refusal_json(l->id, ++l->cases, decision, &json);
+	record_refusal_json(l->id, l->cases, decision, &json);
 	notice_text(l, EVENT_REFUSED, json.data && !json.failed ? json.data : "");
 }
 
@@ -246,15 +267,16 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 	char line[256];
 
 	snprintf(line, sizeof(line), "%s: %s", stage_text(m->stage), strerror((int)m->number));
-	record_text(e, "cmd_end", AUDIT_MED, "error", line);
 	if (m->stage == STAGE_CWD) {
 		struct decision d = { .verdict = VERDICT_DENY, .tag = "missing_working_dir", .rule = "launch.cwd", .origin = { "", 0 },
 				      .hint = "choose a working folder that exists and that the launch user may enter" };
 
 		snprintf(d.reason, sizeof(d.reason), "%s", line);
+		record_failed(e, l, AUDIT_MED, line, &d);
 		launch_notice(e, l, &d);
 		return;
 	}
+	record_failed(e, l, AUDIT_MED, line, NULL);
 	notice_text(l, EVENT_FAILED, line);
 }
 
@@ -275,16 +297,10 @@ static void keeper_gone(struct enforcer *e, struct launch *l)
 	memcpy(message.text, text, message.head.text_bytes);
 	if (l->client >= 0)
 		(void)io_send(l->client, &message, sizeof(message.head) + message.head.text_bytes, NULL, 0, MSG_DONTWAIT);
-	record_text(e, "cmd_end", AUDIT_HIGH, "error", text);
+	record_late_end(e, l);
+	record_failed(e, l, AUDIT_HIGH, text, NULL);
 	launch_remove(e, l);
 	lineage_kill_orphans();
-}
-
-static void take_exited(struct enforcer *e, struct launch *l, int status)
-{
-	if (l->state != LAUNCH_ENDED)
-		record_end(e, l, status);
-	l->state = LAUNCH_ENDED;
 }
 
 static void record_refused_input(struct enforcer *e, const struct launch *l, int64_t bytes)
@@ -328,7 +344,7 @@ static void keeper_ready(struct enforcer *e, struct source *source, uint32_t eve
 		record_refused_input(e, l, m.number);
 		break;
 	case KEEPER_EMPTY:
-		take_exited(e, l, m.status);
+		record_late_end(e, l);
 		launch_remove(e, l);
 		break;
 	default:

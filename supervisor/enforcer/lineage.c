@@ -15,12 +15,16 @@
  */
 static int is_orphan(pid_t pid, int own_filters)
 {
+	struct process_facts facts;
 	int filters;
 
 	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
 		filters = process_filters(pid);
+		if (filters < 0)
+			return -1;
+		/* A keeper that is dying hung up before its children got another parent. */
 		if (filters <= own_filters)
-			return filters < 0 ? -1 : 0;
+			return hops && (process_read(pid, &facts) < 0 || facts.exiting) ? -1 : 0;
 		pid = process_parent(pid);
 	}
 	return pid < 0 ? -1 : pid == 1;

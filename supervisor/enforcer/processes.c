@@ -27,21 +27,22 @@ static const struct process_call {
 	int nr;
 	enum target_kind kind;
 	int arg;			/* which one names the process */
+	int signal;			/* which one is the signal; 0: none */
 } process_calls[] = {
-	{ SYS_kill, TARGET_KILL, 0 },
-	{ SYS_tkill, TARGET_PROCESS, 0 },
-	{ SYS_tgkill, TARGET_PROCESS, 0 },
-	{ SYS_rt_sigqueueinfo, TARGET_PROCESS, 0 },
-	{ SYS_rt_tgsigqueueinfo, TARGET_PROCESS, 0 },
-	{ SYS_pidfd_send_signal, TARGET_PIDFD, 0 },
-	{ SYS_fcntl, TARGET_KILL, 2 },	/* F_SETOWN: whom a descriptor's signals go to */
-	{ SYS_prlimit64, TARGET_PROCESS, 0 },
-	{ SYS_sched_setaffinity, TARGET_PROCESS, 0 },
-	{ SYS_sched_setscheduler, TARGET_PROCESS, 0 },
-	{ SYS_sched_setparam, TARGET_PROCESS, 0 },
-	{ SYS_sched_setattr, TARGET_PROCESS, 0 },
-	{ SYS_setpriority, TARGET_PRIORITY, 1 },
-	{ SYS_ioprio_set, TARGET_IO_PRIORITY, 1 },
+	{ SYS_kill, TARGET_KILL, 0, 1 },
+	{ SYS_tkill, TARGET_PROCESS, 0, 1 },
+	{ SYS_tgkill, TARGET_PROCESS, 0, 2 },
+	{ SYS_rt_sigqueueinfo, TARGET_PROCESS, 0, 1 },
+	{ SYS_rt_tgsigqueueinfo, TARGET_PROCESS, 0, 2 },
+	{ SYS_pidfd_send_signal, TARGET_PIDFD, 0, 1 },
+	{ SYS_fcntl, TARGET_KILL, 2, 0 },	/* F_SETOWN: whom a descriptor's signals go to */
+	{ SYS_prlimit64, TARGET_PROCESS, 0, 0 },
+	{ SYS_sched_setaffinity, TARGET_PROCESS, 0, 0 },
+	{ SYS_sched_setscheduler, TARGET_PROCESS, 0, 0 },
+	{ SYS_sched_setparam, TARGET_PROCESS, 0, 0 },
+	{ SYS_sched_setattr, TARGET_PROCESS, 0, 0 },
+	{ SYS_setpriority, TARGET_PRIORITY, 1, 0 },
+	{ SYS_ioprio_set, TARGET_IO_PRIORITY, 1, 0 },
 };
 
 enum reach { REACH_OWN, REACH_NOBODY, REACH_FOREIGN, REACH_CORDON, REACH_ALL };
@@ -129,14 +130,14 @@ static void describe(const struct call *call, const struct process_call *c, stru
 
 	json_object_begin(&j, "sig");
 	json_int(&j, c->kind == TARGET_PIDFD ? "pidfd" : "target", (int)call->request->data.args[c->arg]);
-	if (c->kind == TARGET_KILL || c->kind == TARGET_PIDFD)
-		json_int(&j, "signo", (int)call->request->data.args[1]);
+	if (c->signal)
+		json_int(&j, "signo", (int)call->request->data.args[c->signal]);
 	json_object_end(&j);
 }
 
 void process_handle(struct enforcer *e, const struct call *call)
 {
-	static const struct process_call unknown = { -1, TARGET_KILL, 0 };
+	static const struct process_call unknown = { -1, TARGET_KILL, 0, 0 };
 	const struct process_call *c = &unknown;
 	struct decision decision = { .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = { "", 0 },
 				     .hint = "act on processes of your own launches only" };

@@ -22,21 +22,38 @@
 /* A value behind one of these words in an argument is nobody's business (per element, before it becomes JSON). */
 static const char *const secret_words[] = { "password", "passwd", "secret", "token", "api_key", "apikey", "api-key", "authorization" };
 
+/* The value behind the first such word: NAME=…, NAME: …, "NAME":…. NULL: none. */
 static const char *find_secret(const char *argument)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(secret_words); i++) {
-		const char *at = strcasestr(argument, secret_words[i]);
+	const char *first = NULL;
 
-		at = at ? at + strlen(secret_words[i]) : NULL;
-		if (at && (*at == '=' || *at == ':'))
-			return at + 1;
-	}
-	return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(secret_words); i++)
+		for (const char *at = argument; (at = strcasestr(at, secret_words[i]));) {
+			at += strlen(secret_words[i]);
+			at += strspn(at, "\"' ");
+			if ((*at == '=' || *at == ':') && (!first || at < first))
+				first = at + 1;
+		}
+	return first;
 }
 
-static void put_argument(struct json_out *j, const char *argument)
+/* "--password VALUE": an option that ends in such a word is followed by the value. */
+static bool names_secret(const char *argument)
 {
-	const char *secret = find_secret(argument);
+	size_t len = strlen(argument);
+
+	for (size_t i = 0; argument[0] == '-' && i < ARRAY_SIZE(secret_words); i++) {
+		size_t word_len = strlen(secret_words[i]);
+
+		if (len > word_len && strcasecmp(argument + len - word_len, secret_words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void put_argument(struct json_out *j, const char *argument, const char *before)
+{
+	const char *secret = before && names_secret(before) ? argument : find_secret(argument);
 	char shown[ARGUMENT_SHOWN + 16];
 	size_t len = secret ? (size_t)(secret - argument) : strlen(argument);
 
@@ -53,7 +70,7 @@ void record_put_argv(struct json_out *j, const char *const *argv)
 {
 	json_array_begin(j, "argv");
 	for (size_t i = 0; argv[i] && i < ARGUMENTS_SHOWN; i++)
-		put_argument(j, argv[i]);
+		put_argument(j, argv[i], i ? argv[i - 1] : NULL);
 	json_array_end(j);
 }
 
@@ -108,6 +125,7 @@ static void put_executable(struct json_out *j, pid_t pid)
 static void put_command_line(struct json_out *j, pid_t pid)
 {
 	char path[32], text[8192];
+	const char *before = NULL;
 	_cleanup_close_ int fd = -1;
 	ssize_t len;
 
@@ -118,8 +136,10 @@ static void put_command_line(struct json_out *j, pid_t pid)
 		return;
 	text[len] = 0;
 	json_array_begin(j, "argv");
-	for (ssize_t at = 0, nr = 0; at < len && nr < ARGUMENTS_SHOWN; at += (ssize_t)strlen(text + at) + 1, nr++)
-		put_argument(j, text + at);
+	for (ssize_t at = 0, nr = 0; at < len && nr < ARGUMENTS_SHOWN; at += (ssize_t)strlen(before) + 1, nr++) {
+		put_argument(j, text + at, before);
+		before = text + at;
+	}
 	json_array_end(j);
 }
 
@@ -168,8 +188,9 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 	} else {
 		json_text(j, "err", "exited");
 	}
+	/* Only in off does a launch's process become somebody else. */
 	if (l)
-		json_uint(j, "uid", l->spec->uid);
+		json_uint(j, "uid", l->subject.mode == MODE_OFF ? process_uid(pid, l->spec->uid) : l->spec->uid);
 	put_executable(j, pid);
 	if (full) {
 		put_command_line(j, pid);
@@ -211,10 +232,19 @@ static void put_call(struct json_out *j, const struct call *call, const struct b
 	json_object_end(j);
 }
 
+/* The id under which the asker was told, and a record is found. */
+static void put_case(struct json_out *j, uint64_t launch, uint64_t number)
+{
+	char case_id[48];
+
+	snprintf(case_id, sizeof(case_id), "case-%llu-%llu", (unsigned long long)launch, (unsigned long long)number);
+	json_text(j, "case_id", case_id);
+}
+
 static void put_launch(struct json_out *j, const struct launch *l)
 {
 	json_uint(j, "launch", l->id);
-	json_text(j, "agent", l->agent[0] ? l->agent : NULL);
+	json_text(j, "agent", l->agent && l->agent[0] ? l->agent : NULL); /* NULL: its keeper ended before it said */
 }
 
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *o)
@@ -223,9 +253,12 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	struct json_out j = { .buf = &members };
 	const bool refused = strcmp(o->verb, "allow") != 0;
 
+	call->launch->cases += refused;
 	if (refused && repeats_counted(e, call, o))
 		return;
 	json_text(&j, "decision", o->verb);
+	if (refused)
+		put_case(&j, call->launch->id, call->launch->cases);
 	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
 	json_text(&j, "mode", mode_name(call->launch->subject.mode));
 	put_decision(&j, o->decision);
@@ -256,13 +289,16 @@ void record_repeat_members(const struct call *call, const struct outcome *o, str
 	put_launch(&j, call->launch);
 }
 
-void record_protected(struct enforcer *e, const struct launch *launch, pid_t pid, const char *path, const struct decision *decision)
+void record_protected(struct enforcer *e, struct launch *launch, pid_t pid, const char *path, const struct decision *decision)
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
 
 	json_text(&j, "decision", "deny");
+	if (launch)
+		put_case(&j, launch->id, ++launch->cases);
 	json_text(&j, "errno", "EPERM");
+	json_text(&j, "mode", launch ? mode_name(launch->subject.mode) : NULL);
 	put_decision(&j, decision);
 	json_object_begin(&j, "sys");
 	json_text(&j, "name", "open");
@@ -323,12 +359,29 @@ void record_end(struct enforcer *e, const struct launch *l, int status)
 	audit_record(e->audit, "cmd_end", AUDIT_INFO, false, &members);
 }
 
-void record_refused_launch(struct enforcer *e, const struct launch_order *order, uid_t uid, const struct decision *decision)
+void record_failed(struct enforcer *e, struct launch *l, enum audit_severity severity, const char *text, const struct decision *decision)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	put_launch(&j, l);
+	if (decision) {
+		json_text(&j, "decision", "deny");
+		put_case(&j, l->id, ++l->cases);
+		put_decision(&j, decision);
+	}
+	json_text(&j, "error", text);
+	audit_record(e->audit, "cmd_end", severity, true, &members);
+}
+
+void record_refused_launch(struct enforcer *e, uint64_t id, const struct launch_order *order, uid_t uid, const struct decision *decision)
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
 
 	json_text(&j, "decision", "deny");
+	put_case(&j, id, 1);
+	json_uint(&j, "launch", id);
 	json_text(&j, "mode", mode_name(order->mode));
 	put_decision(&j, decision);
 	json_text(&j, "agent", order->agent[0] ? order->agent : NULL);
@@ -364,15 +417,13 @@ void record_layers(struct enforcer *e)
 void record_refusal_json(uint64_t launch, uint64_t number, const struct decision *d, struct buf *ret_json)
 {
 	struct json_out j = { .buf = ret_json };
-	char case_id[48];
 
-	snprintf(case_id, sizeof(case_id), "case-%llu-%llu", (unsigned long long)launch, (unsigned long long)number);
 	json_object_begin(&j, NULL);
 	json_bool(&j, "success", false);
 	json_text(&j, "status", "blocked");
 	json_text(&j, "error", "Action blocked by safety policy");
 	json_object_begin(&j, "safety");
-	json_text(&j, "case_id", case_id);
+	put_case(&j, launch, number);
 	json_text(&j, "source", "deterministic");
 	json_text(&j, "rule", d->rule);
 	json_text(&j, "tag", d->tag ? d->tag : "policy_block");

@@ -211,9 +211,12 @@ static void free_strings(char **strings)
 static void refuse(struct enforcer *e, struct request *r, const struct launch_order *order, const struct decision *decision)
 {
 	_cleanup_buf_ struct buf json = { 0 };
+	uint64_t id = e->next_launch++;
 
-	record_refused_launch(e, order, r->peer.uid, decision);
-	record_refusal_json(0, ++e->denials, decision, &json);
+	e->denials++;
+	status_refused(e, id);
+	record_refused_launch(e, id, order, r->peer.uid, decision);
+	record_refusal_json(id, 1, decision, &json);
 	answer_client(r->source.fd, EVENT_REFUSED, json.data ? json.data : "");
 	request_end(e, r);
 }

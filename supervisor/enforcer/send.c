@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #define CHUNK_BYTES (256u << 10)	/* of a stream, at a time */
+#define CHUNKS_A_TURN 16		/* then others get theirs, however fast the receiver reads */
 #define DATAGRAM_MAX 65535		/* above which IP says EMSGSIZE */
 #define RECORDED_SLOTS 64
 #define RECORDED_US 10000000		/* an allowed destination is recorded once in this time */
@@ -192,7 +193,7 @@ static int send_data(struct enforcer *e, struct talk *t, const struct message *m
 {
 	bool stream = t->type == SOCK_STREAM;
 
-	for (;;) {
+	for (unsigned chunks = 1;; chunks++) {
 		uint64_t left = m->total - t->bytes_sent;
 		ssize_t bytes = message_read_data(&e->target, m, t->bytes_sent, chunk, sizeof(chunk)), sent;
 
@@ -204,8 +205,12 @@ static int send_data(struct enforcer *e, struct talk *t, const struct message *m
 			return send_waits(t, m, (int)-sent) ? TALK_WAIT_ROOM : (int)sent;
 		}
 		t->bytes_sent += (uint64_t)sent;
-		if (!stream || t->bytes_sent >= m->total || (sent < bytes && (!t->blocks || m->flags & MSG_DONTWAIT)))
+		if (!stream || t->bytes_sent >= m->total || (sent < bytes && !send_waits(t, m, EAGAIN)))
 			return 0;
+		if (chunks == CHUNKS_A_TURN) { /* one that does not wait is told how far it came, as by a full buffer */
+			send_say_progress(t);
+			return send_waits(t, m, EAGAIN) ? TALK_WAIT_ROOM : 0;
+		}
 	}
 }
 

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #define SERVICES_MAX 16
 #define CONNECTIONS_MAX 64
+#define ENDED_MAX 256
 
 struct connection {
 	struct source source;
@@ -28,6 +30,11 @@ struct status {
 	unsigned nr_connections;
 	char *services[SERVICES_MAX];	/* the latest JSON of each, as PID 1 said it */
 	unsigned nr_services;
+	struct {
+		uint64_t id;
+		char *json;
+	} ended[ENDED_MAX];		/* the latest; a ring */
+	unsigned next_ended;
 };
 
 /* ---- the documents ---- */
@@ -64,6 +71,12 @@ static void put_launch(struct json_out *j, const struct launch *l)
 		json_uint(j, "sockets", l->sockets);
 		json_uint(j, "denials", l->denials);
 	}
+	if (l->table)
+		json_bool(j, "started", l->table->exec_error == 0); /* false: no program of it ever ran */
+	if (l->state == LAUNCH_ENDED && WIFSIGNALED(l->end_status))
+		json_int(j, "signal", WTERMSIG(l->end_status));
+	else if (l->state == LAUNCH_ENDED)
+		json_int(j, "exit", WEXITSTATUS(l->end_status));
 	json_object_end(j);
 }
 
@@ -151,6 +164,9 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	for (const struct launch *l = e->launches; l; l = l->next)
 		if (!only || l->id == only)
 			put_launch(&j, l);
+	for (unsigned i = 0; only && i < ENDED_MAX; i++)
+		if (e->status->ended[i].id == only && e->status->ended[i].json)
+			json_raw(&j, NULL, e->status->ended[i].json);
 	json_array_end(&j);
 	json_object_end(&j);
 }
@@ -164,6 +180,39 @@ static const struct {
 	{ "status", false, answer_status },
 	{ "doctor", false, answer_doctor },
 };
+
+/* ---- launches that ended ---- */
+
+static void remember(struct status *s, uint64_t id, const struct buf *json)
+{
+	unsigned at = s->next_ended++ % ENDED_MAX;
+
+	free(s->ended[at].json);
+	s->ended[at].id = id;
+	s->ended[at].json = json->failed ? NULL : strndup(json->data, json->len);
+}
+
+void status_ended(struct enforcer *e, const struct launch *l)
+{
+	_cleanup_buf_ struct buf json = { 0 };
+
+	put_launch(&(struct json_out){ .buf = &json }, l);
+	remember(e->status, l->id, &json);
+}
+
+void status_refused(struct enforcer *e, uint64_t id)
+{
+	_cleanup_buf_ struct buf json = { 0 };
+	struct json_out j = { .buf = &json };
+
+	json_object_begin(&j, NULL);
+	json_uint(&j, "id", id);
+	json_text(&j, "state", "refused");
+	json_uint(&j, "denials", 1);
+	json_bool(&j, "started", false);
+	json_object_end(&j);
+	remember(e->status, id, &json);
+}
 
 /* ---- services ---- */
 
