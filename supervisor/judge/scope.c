@@ -95,7 +95,8 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error
 		return err_set(ret_error, -ENOMEM, "out of memory");
 	}
 	for (rest = scope.text; (word = strsep(&rest, ","));) {
-		size_t len, at = (size_t)(word - scope.text);
+		const char *written = text + (word - scope.text); /* the copy loses its commas, and its life on an error */
+		size_t len;
 
 		word += strspn(word, " \t");
 		len = strlen(word);
@@ -106,7 +107,7 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error
 		if (!parse_entry(word, &scope.entries[scope.nr])) {
 			scope_free(&scope);
 			return err_set(ret_error, -EINVAL, "\"%.60s\" in the scope is not a name, address or range with an optional port",
-				       text + at);
+				       written);
 		}
 		scope.nr++;
 	}
