@@ -60,7 +60,8 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 		f->effects |= EFFECT_UNKNOWN;
 		if (!at_execve(j) && (!is_plain_name(name) || looks_like_another(j->policy, name)))
 			f->effects |= EFFECT_DYNAMIC;
-		command = policy_otherwise(j->policy);
+		/* At execve an unknown program is often an agent's own tool, and its words are its own. */
+		command = at_execve(j) ? NULL : policy_otherwise(j->policy);
 		if (!command)
 			return;
 		words.flags = NULL;	/* of what nobody knows, only what stands there counts */

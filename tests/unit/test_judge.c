@@ -141,6 +141,8 @@ static const struct exec_case exec_cases[] = {
 	/* code, unknown programs, and names that agents chose themselves */
 	{ "/usr/bin/python3.11", { "python3", "x.py" }, "rrd" },
 	{ "/usr/bin/mystery", { "mystery" }, "rrd" },
+	{ "/usr/bin/mystery", { "mystery", "delete", "x" }, "rrd" },
+	{ NULL, { "mystery", "delete", "x" }, "ddd" },
 	{ "/workspace/ls", { "ls" }, "rrd" },
 	{ "/home/agent/bin/cat", { "cat" }, "rrd" },
 	{ "/tmp/rm", { "rm" }, "ddd" },
