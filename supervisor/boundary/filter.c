@@ -82,6 +82,8 @@ struct row {
 #define NOTIFY(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, true, { __VA_ARGS__ } }
 /* In mode off nobody judges files, and so many records would say little. */
 #define CHANGES(call) { { SYS_##call, #call, CALL_PATH, 0, NULL }, false, { { 0 } } }
+/* Signals also in mode off: there root could end the enforcer. */
+#define SIGNALS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, true, { __VA_ARGS__ } }
 #define ACTS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, false, { __VA_ARGS__ } }
 #define TALKS(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, false, { __VA_ARGS__ } }
 #define NOT_ZERO(nr_arg) NONE_OF(nr_arg, ALL_BITS, 0)
@@ -138,12 +140,12 @@ static const struct row rows[] = {
 	CHANGES(futimesat),
 	CHANGES(utimensat),
 	/* Signal 0 only asks whether somebody is there. A pid of 0 is the caller itself, for the rest of these. */
-	ACTS(kill, NOT_ZERO(1)),
-	ACTS(tkill, NOT_ZERO(1)),
-	ACTS(tgkill, NOT_ZERO(2)),
-	ACTS(rt_sigqueueinfo, NOT_ZERO(1)),
-	ACTS(rt_tgsigqueueinfo, NOT_ZERO(2)),
-	ACTS(pidfd_send_signal, NOT_ZERO(1)),
+	SIGNALS(kill, NOT_ZERO(1)),
+	SIGNALS(tkill, NOT_ZERO(1)),
+	SIGNALS(tgkill, NOT_ZERO(2)),
+	SIGNALS(rt_sigqueueinfo, NOT_ZERO(1)),
+	SIGNALS(rt_tgsigqueueinfo, NOT_ZERO(2)),
+	SIGNALS(pidfd_send_signal, NOT_ZERO(1)),
 	ACTS(prlimit64, NOT_ZERO(0)),
 	ACTS(sched_setaffinity, NOT_ZERO(0)),
 	ACTS(sched_setscheduler, NOT_ZERO(0)),

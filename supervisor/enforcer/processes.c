@@ -135,6 +135,14 @@ static void describe(const struct call *call, const struct process_call *c, stru
 	json_object_end(&j);
 }
 
+/* In mode off only what is Cordon's own is out of reach, also as one of everybody: what a caller who is not root cannot signal, it does not reach. */
+static bool is_off_limits(const struct call *call, enum reach reach)
+{
+	if (call->launch->subject.mode != MODE_OFF)
+		return reach != REACH_OWN && reach != REACH_NOBODY;
+	return reach == REACH_CORDON || (reach == REACH_ALL && process_uid((pid_t)call->request->pid, 0) == 0);
+}
+
 void process_handle(struct enforcer *e, const struct call *call)
 {
 	static const struct process_call unknown = { -1, TARGET_KILL, 0, 0 };
@@ -143,20 +151,23 @@ void process_handle(struct enforcer *e, const struct call *call)
 				     .hint = "act on processes of your own launches only" };
 	_cleanup_buf_ struct buf what = { 0 };
 	const char *reason;
+	enum reach reach;
 
 	for (size_t i = 0; i < ARRAY_SIZE(process_calls); i++)
 		if (process_calls[i].nr == call->request->data.nr)
 			c = &process_calls[i];
-	switch (find_reach(e, call, c)) {
-	case REACH_OWN:
-	case REACH_NOBODY: /* the kernel's ESRCH or EBADF */
+	reach = find_reach(e, call, c);
+	if (!is_off_limits(call, reach)) /* or nobody's: the kernel's ESRCH or EBADF */
 		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+	switch (reach) {
 	case REACH_ALL:
 		reason = "every process at once is more than this launch's own";
 		break;
 	case REACH_CORDON:
 		reason = "the process is part of Cordon";
 		break;
+	case REACH_OWN:
+	case REACH_NOBODY:
 	case REACH_FOREIGN:
 	default:
 		decision.tag = "policy_block";

@@ -241,7 +241,10 @@ static void acts_on_other_processes_are_notified(void **state)
 		assert_int_equal(filter_rule(acts[i].nr)->class, CALL_PROCESS);
 		args[acts[i].zero] = 0; /* asks, or means the caller */
 		ALLOWED(&safe, acts[i].nr, args[0], args[1], args[2]);
+		ALLOWED(&off, acts[i].nr, args[0], args[1], args[2]);
 	}
+	for (size_t i = 0; i < 6; i++) /* signals: root could end the enforcer with one */
+		NOTIFIED(&off, acts[i].nr, 7, 7, 7);
 	NOTIFIED(&safe, SYS_fcntl, 3, F_SETOWN, 1);
 	ALLOWED(&safe, SYS_fcntl, 3, F_SETFL, 1);
 }
