@@ -33,7 +33,7 @@ char sh_option(struct sh_options *o)
 	}
 	letter = *o->cluster++;
 	o->cluster_len--;
-	known = strchr(o->spec, letter);
+	known = memchr(o->spec, letter, strlen(o->spec));
 	if (!known || known[1] != ':')
 		return letter;
 	if (o->cluster_len) {

@@ -353,17 +353,3 @@ void exec_reset(struct exec_call *c)
 	c->nr_interpreters = 0;
 	c->image = (struct exec_identity){ 0 }; /* of nothing that could be loaded */
 }
-
-void exec_free(struct exec_call *c)
-{
-	exec_reset(c);
-	buf_free(&c->path);
-	buf_free(&c->argv.strings);
-	buf_free(&c->env.strings);
-	buf_free(&c->final_argv);
-	free(c->argv_pointers);
-	free(c->env_pointers);
-	free(c->final_pointers);
-	buf_free(&c->interpreters);
-	c->argv_pointers = c->env_pointers = c->final_pointers = NULL;
-}

@@ -59,6 +59,5 @@ int exec_seize(pid_t tid);
  */
 int exec_verify(pid_t pid, const struct exec_call *call, char *ret_why, size_t why_bytes);
 
-/* Makes an exec_call ready for reuse: closes, keeps the memory. exec_free() gives that back too. */
+/* Makes an exec_call ready for reuse: closes, keeps the memory. */
 void exec_reset(struct exec_call *call);
-void exec_free(struct exec_call *call);

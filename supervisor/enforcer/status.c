@@ -27,7 +27,7 @@ struct connection {
 };
 
 struct status {
-	unsigned nr_connections;
+	unsigned nr_connections[2];	/* of root, of others: who is not root cannot keep root from asking */
 	char *services[SERVICES_MAX];	/* the latest JSON of each, as PID 1 said it */
 	unsigned nr_services;
 	struct {
@@ -259,7 +259,7 @@ static void connection_end(struct enforcer *e, struct connection *c)
 {
 	source_close(e, &c->source);
 	buf_free(&c->answer);
-	e->status->nr_connections--;
+	e->status->nr_connections[c->peer.uid != 0]--;
 	loop_free_later(e, c);
 }
 
@@ -320,11 +320,12 @@ static void connection_ready(struct enforcer *e, struct source *source, uint32_t
 static void socket_ready(struct enforcer *e, struct source *source, uint32_t events)
 {
 	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct connection *c = fd < 0 || e->status->nr_connections >= CONNECTIONS_MAX ? NULL : calloc(1, sizeof(*c));
+	struct connection *c = fd < 0 ? NULL : calloc(1, sizeof(*c));
 	socklen_t bytes = sizeof(c->peer);
 
 	(void)events;
-	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &bytes) < 0 || launch_descends(e, c->peer.pid)) {
+	if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &bytes) < 0 ||
+	    e->status->nr_connections[c->peer.uid != 0] >= CONNECTIONS_MAX || launch_descends(e, c->peer.pid)) {
 		if (fd >= 0)
 			close(fd);
 		free(c);
@@ -334,7 +335,7 @@ static void socket_ready(struct enforcer *e, struct source *source, uint32_t eve
 		free(c);
 		return;
 	}
-	e->status->nr_connections++;
+	e->status->nr_connections[c->peer.uid != 0]++;
 }
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error)

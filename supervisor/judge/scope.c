@@ -84,7 +84,7 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error
 {
 	struct scope scope = { .text = strdup(text) };
 	size_t most = 1;
-	const char *c;
+	const char *c, *wrong = NULL;
 	char *word, *rest;
 
 	for (c = text; *c; c++)
@@ -104,11 +104,14 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error
 		if (!len)
 			continue;
 		if (!parse_entry(word, &scope.entries[scope.nr])) {
-			scope_free(&scope);
-			return err_set(ret_error, -EINVAL, "\"%.60s\" in the scope is not a name, address or range with an optional port",
-				       text + at);
+			wrong = text + at;
+			break;
 		}
 		scope.nr++;
+	}
+	if (wrong) {
+		scope_free(&scope);
+		return err_set(ret_error, -EINVAL, "\"%.60s\" in the scope is not a name, address or range with an optional port", wrong);
 	}
 	*ret_scope = scope;
 	return 0;

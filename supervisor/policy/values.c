@@ -50,7 +50,7 @@ static int read_number(const struct node *node, json_int_t least, json_int_t mos
 
 int read_port(const struct node *node, void *ret)
 {
-	json_int_t number;
+	json_int_t number = 0;
 	int r = read_number(node, 1, 65535, &number);
 
 	if (r == 0)
@@ -60,7 +60,7 @@ int read_port(const struct node *node, void *ret)
 
 int read_milliseconds(const struct node *node, void *ret)
 {
-	json_int_t number;
+	json_int_t number = 0;
 	int r = read_number(node, 1, 3600000, &number);
 
 	if (r == 0)

@@ -85,6 +85,16 @@ for verb in status health doctor; do
 	inside $CORDON $verb --bogus >"$WORK/out" 2>"$WORK/err"
 	equal "$verb with an unknown option: 2 and one line" "2 1" "$? $(wc -l <"$WORK/err")"
 done
+mkfifo "$WORK/holds"
+inside setpriv --reuid 1501 --regid 1501 --clear-groups python3 -c 'import socket, sys
+held = [socket.socket(socket.AF_UNIX) for i in range(80)]
+for s in held: s.connect("/run/cordon/control.sock")
+print("held", flush=True)
+sys.stdin.read()' <"$WORK/holds" >"$WORK/held" 2>/dev/null &
+exec {HELD}>"$WORK/holds"
+wait_until 5 grep -q held "$WORK/held"
+check "root is answered while another user holds every connection it gets" inside $CORDON health
+exec {HELD}>&-
 check "the log is whole" inside $CORDON audit verify
 
 # Secrets in arguments stay out of the log, in every spelling.
