@@ -26,7 +26,7 @@ struct findings {
 	struct decision decision;	/* the worst answer about something inside */
 };
 
-/* The name a program was called by: "-bash" is a login shell. */
+/* The name a program was called by, at execve: "-bash" is a login shell. In text it would be a program of that name. */
 static const char *called_name(const char *argv0)
 {
 	const char *base = path_base(argv0);
@@ -157,7 +157,7 @@ static void find_effects(const struct judging *j, struct words words, struct fin
 {
 	if (!at_execve(j)) {
 		if (!add_own_program(j, words.text[0], f))
-			add_named(j, called_name(words.text[0]), words, f);
+			add_named(j, path_base(words.text[0]), words, f);
 		if (has_invisible(words))
 			f->effects |= EFFECT_UNKNOWN;
 		return;
