@@ -232,18 +232,19 @@ static void loop(struct init *init)
 	}
 }
 
-static int prepare_folders(const struct init_settings *s, struct err *ret_error)
+/* Without the state folder there is no audit log: that has an exit code of its own. */
+static int prepare_folders(const struct init_settings *s, int *ret_exit, struct err *ret_error)
 {
 	char logs[4096];
 	int r;
 
 	snprintf(logs, sizeof(logs), "%s/logs", s->state_dir);
 	r = prepare_folder(s->run_dir, 0755, ret_error);
-	if (r == 0)
-		r = prepare_folder(s->state_dir, 0700, ret_error);
-	if (r == 0)
-		r = prepare_folder(logs, 0700, ret_error);
-	return r;
+	if (r < 0)
+		return r;
+	*ret_exit = INIT_EXIT_AUDIT;
+	r = prepare_folder(s->state_dir, 0700, ret_error);
+	return r == 0 ? prepare_folder(logs, 0700, ret_error) : r;
 }
 
 static int make_boot_id(char ret_id[static 33])
@@ -257,9 +258,12 @@ static int make_boot_id(char ret_id[static 33])
 	return 0;
 }
 
-static int open_all(struct init *init, struct err *ret_error)
+/* ret_exit: what PID 1 ends with when this fails. */
+static int open_all(struct init *init, int *ret_exit, struct err *ret_error)
 {
 	int r;
+
+	*ret_exit = INIT_EXIT_INTERNAL;
 
 	r = prepare_process(ret_error);
 	if (r < 0)
@@ -278,7 +282,7 @@ static int open_all(struct init *init, struct err *ret_error)
 	init->trust_report = mmap(NULL, sizeof(*init->trust_report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (init->trust_report == MAP_FAILED)
 		return err_set(ret_error, -errno, "cannot map memory: %s", strerror(errno));
-	return prepare_folders(init->settings, ret_error);
+	return prepare_folders(init->settings, ret_exit, ret_error);
 }
 
 static void close_all(struct init *init)
@@ -295,13 +299,14 @@ int init_run(const struct init_settings *settings)
 {
 	struct init init = { .settings = settings, .epoll_fd = -1, .signal_fd = -1, .begun_ms = now_ms() };
 	struct err e = { 0 };
+	int exit_code;
 
 	init.enforcer.channel = -1;
 	init.enforcer.start_ms = init.enforcer.deadline_ms = NEVER;
 	init.state = STATE_STOPPED; /* so that boot is a change */
-	if (open_all(&init, &e) < 0) {
+	if (open_all(&init, &exit_code, &e) < 0) {
 		init_say(&init, "%s", e.text);
-		return INIT_EXIT_POLICY;
+		return exit_code;
 	}
 	init_set_state(&init, STATE_BOOT, false, "pid %d%s", getpid(), getpid() == 1 ? "" : ", not PID 1: reaping as a subreaper");
 	if (settings->mode_problem)

@@ -128,7 +128,8 @@ bad "a broken policy, with its place" 110 'policy\.json:[0-9]+:[0-9]+' init --po
 check "nothing was made by all these" test ! -e "$WORK/run" -a ! -e "$WORK/state"
 cp -r "$ROOT/policies" "$WORK/policies"
 : >"$WORK/squatter"
-bad "a file where the run folder should be" 110 'squatter must be a folder' init --policy "$WORK/policies" --run-dir "$WORK/squatter" --state-dir "$WORK/state"
+bad "a file where the run folder should be" 115 'squatter must be a folder' init --policy "$WORK/policies" --run-dir "$WORK/squatter" --state-dir "$WORK/state"
+bad "a file where the state folder should be" 113 'squatter must be a folder' init --policy "$WORK/policies" --run-dir "$WORK/run" --state-dir "$WORK/squatter"
 
 [ -d /workspace ] || { mkdir /workspace && MADE_WORKSPACE=yes; }
 export CORDON_SHIM=$BUILD/cordon-shim
