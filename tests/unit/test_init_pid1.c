@@ -788,7 +788,14 @@ static void failures_of_the_start_have_their_exit_codes(void **state)
 	begin(&c, "good");
 	assert_int_equal(symlink("/tmp", c.run), 0);
 	start(&c);
-	assert_int_equal(ends_with(&c, 0, NULL), INIT_EXIT_POLICY);
+	assert_int_equal(ends_with(&c, 0, NULL), INIT_EXIT_INTERNAL);
+	assert_text(&c, was_printed, "must be a folder, not a link");
+	finish(&c);
+
+	begin(&c, "good");
+	assert_int_equal(symlink("/tmp", c.state), 0);
+	start(&c);
+	assert_int_equal(ends_with(&c, 0, NULL), INIT_EXIT_AUDIT);
 	assert_text(&c, was_printed, "must be a folder, not a link");
 	finish(&c);
 }
