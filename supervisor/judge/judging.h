@@ -104,9 +104,6 @@ enum place judge_target(const struct judging *j, const struct url *url);
 bool url_is_mutating(const struct policy *policy, const char *url);
 bool text_is_destructive(const struct policy *policy, const char *text);
 
-/* Where it is written or removed from; answers with a deny where that is refused. */
-bool path_is_refused(const struct judging *j, enum action_kind kind, const char *path);
-
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
 bool environment_loads_code(const struct judging *j);
 

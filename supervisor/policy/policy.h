@@ -105,7 +105,7 @@ struct environment {		/* environment.json */
 	struct origin origin;
 };
 
-struct paths {			/* paths.json; "~" stands for the launch user's home until policy_home_paths() */
+struct paths {			/* paths.json; "~" stands for the launch user's home */
 	const char *project;		/* /workspace */
 	enum root_style roots;
 	bool confine_writes, block_internal_http;
