@@ -96,28 +96,42 @@ static void exec_shim(bool off, int channel, int mounts)
 	_exit(1);
 }
 
+/* Forks the shim. Returns our end of its channel, or -errno. */
+static int fork_shim(bool off, int mounts, pid_t *ret_pid)
+{
+	int pair[2], r = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	*ret_pid = fork();
+	if (*ret_pid == 0)
+		exec_shim(off, pair[1], mounts);
+	if (*ret_pid < 0)
+		r = -errno;
+	close(pair[1]);
+	if (r < 0)
+		close(pair[0]);
+	return r < 0 ? r : pair[0];
+}
+
 static struct zygote *zygote_start(struct enforcer *e, uint64_t id, bool off, struct err *ret_error)
 {
-	int mounts = plan_mounts(e, off, ret_error), pair[2];
-	struct zygote *z = NULL;
+	int mounts = plan_mounts(e, off, ret_error), r;
+	struct zygote *z;
 
 	/* A safe zygote in an off container makes the first masks: they are guarded from then on. */
 	if (mounts < 0 || protected_start(e, ret_error) < 0)
 		return NULL;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || !(z = calloc(1, sizeof(*z)))) {
-		err_set(ret_error, -ENOMEM, "cannot start a zygote: %s", strerror(errno));
-		return NULL;
-	}
-	z->id = id;
-	z->pid = fork();
-	if (z->pid == 0)
-		exec_shim(off, pair[1], mounts);
-	close(pair[1]);
-	if (z->pid < 0 || source_add(e, &z->source, pair[0], EPOLLIN, zygote_ready) < 0) {
-		err_set(ret_error, -errno, "cannot start a zygote: %s", strerror(errno));
+	z = calloc(1, sizeof(*z));
+	r = z ? fork_shim(off, mounts, &z->pid) : -ENOMEM;
+	if (r >= 0)
+		r = source_add(e, &z->source, r, EPOLLIN, zygote_ready); /* on failure its end is closed, and it ends */
+	if (r < 0) {
+		err_set(ret_error, r, "cannot start a zygote: %s", strerror(-r));
 		free(z);
 		return NULL;
 	}
+	z->id = id;
 	pid1_tell(e, ENFORCER_KEEP, KEPT_ZYGOTE, id, 0, NULL, z->source.fd);
 	z->next = e->zygotes;
 	e->zygotes = z;
