@@ -14,30 +14,7 @@
 
 #include <cmocka.h>
 
-static struct policy *policy;
-
-static int set_up(void **state)
-{
-	char path[512], line[1024];
-	struct err e;
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s", __FILE__);
-	*strrchr(path, '/') = '\0';
-	strcat(path, "/../../policies");
-	if (policy_load(path, &policy, &e) == 0)
-		return 0;
-	err_format(&e, line, sizeof(line));
-	print_error("%s\n", line);
-	return -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	policy_free(policy);
-	return 0;
-}
+#include "tests/unit/shipped_policy.h"
 
 /* A line is split at blanks; "~" in a word stands for one, "$" at its start makes it dynamic, "*" in it a glob. */
 static size_t split(const char *line, char *storage, const char **words, uint8_t *flags)

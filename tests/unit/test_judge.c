@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-static struct policy *policy;
+#include "tests/unit/shipped_policy.h"
 
 static const char *const roots[] = { "/workspace", "/tmp", "/home/agent", NULL };
 static const char *const launch_environment[] = { "PATH=/usr/bin:/bin", "PYTHONPATH=/opt/image", "HOME=/home/agent", NULL };
@@ -26,29 +26,6 @@ static const char *const launch_environment[] = { "PATH=/usr/bin:/bin", "PYTHONP
 static struct judge_subject subject_in(enum mode mode)
 {
 	return (struct judge_subject){ .mode = mode, .home = "/home/agent", .write_roots = roots, .launch_environment = launch_environment };
-}
-
-static int set_up(void **state)
-{
-	char path[512], line[1024];
-	struct err e;
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s", __FILE__);
-	*strrchr(path, '/') = '\0';
-	strcat(path, "/../../policies");
-	if (policy_load(path, &policy, &e) == 0)
-		return 0;
-	err_format(&e, line, sizeof(line));
-	print_error("%s\n", line);
-	return -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	policy_free(policy);
-	return 0;
 }
 
 static char verdict_letter(enum verdict verdict)
