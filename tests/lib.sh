@@ -12,7 +12,7 @@ not_ok() {
 	RESULTS=$((RESULTS + 1)) FAILED=$((FAILED + 1))
 	printf 'not ok %d %s\n' "$RESULTS" "$1"
 	shift
-	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | sed 's/^/# /'
+	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | tr -cd '[:print:]\n' | sed 's/^/# /'
 }
 
 skip() {	# NAME REASON

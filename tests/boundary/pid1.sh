@@ -4,10 +4,12 @@
 # every bad input with one line and its exit code. Prints TAP. CORDON_BUILD names the folder of the built programs.
 set -uo pipefail
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
+. "$ROOT/tests/lib.sh"
+eval "tap_$(declare -f not_ok)"	# under another name, for the one below
 BUILD=${CORDON_BUILD:-$ROOT/build/dev}
 CORDOND=$BUILD/cordond
 WORK=$(mktemp -d /tmp/cordon-pid1-XXXXXX)
-RESULTS=0 FAILED=0 OUTER= MADE_WORKSPACE=
+OUTER= MADE_WORKSPACE=
 
 finish() {
 	local status=$?
@@ -15,41 +17,14 @@ finish() {
 	[ -z "$OUTER" ] || kill -KILL "$OUTER" 2>/dev/null
 	rm -rf "$WORK"
 	[ -z "$MADE_WORKSPACE" ] || rmdir /workspace 2>/dev/null
-	printf '1..%d\n' "$RESULTS"
-	[ "$status" -ne 0 ] || [ "$FAILED" -eq 0 ] || status=1
-	exit "$status"
+	tap_end "$status"
+	exit $?	# said: a bare exit in a trap would be the status from before it
 }
 trap finish EXIT
 
-ok() {
-	RESULTS=$((RESULTS + 1))
-	printf 'ok %d %s\n' "$RESULTS" "$*"
-}
-
+# What PID 1 said is part of every explanation.
 not_ok() {
-	RESULTS=$((RESULTS + 1)) FAILED=$((FAILED + 1))
-	printf 'not ok %d %s\n' "$RESULTS" "$1"
-	shift
-	printf "%s\n" "$@" | head -n 40 | sed 's/^/# /'
-}
-
-check() {
-	local name=$1 text
-	shift
-	if text=$("$@" 2>&1); then ok "$name"; else not_ok "$name" "failed: $*" "$text" "$(cat "$WORK/log" 2>/dev/null)"; fi
-}
-
-equal() {
-	if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "expected: $2" "found:    $3" "$(cat "$WORK/log" 2>/dev/null)"; fi
-}
-
-wait_until() {
-	local deadline=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$deadline" ] || return 1
-		sleep 0.05
-	done
+	tap_not_ok "$@" "$(cat "$WORK/log" 2>/dev/null)"
 }
 
 # The inside of the namespaces: the machine's root read through private mounts, so that nothing of it changes.

@@ -5,13 +5,13 @@ set -uo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$HERE/../../image/lib.sh"
+. "$HERE/../lib.sh"
 IMAGE=${CORDON_TEST_IMAGE:?names the image to test; tests/run sets it}
 PLAIN_PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 RUN=cordon-test-$$
 GUARDED=$RUN-guarded PLAIN=$RUN-plain
 WORK=$(mktemp -d)
 CONTAINERS=() IMAGES=()	# removed at the end
-RESULTS=0 FAILED=0
 
 finish() {
 	local status=$?
@@ -20,9 +20,8 @@ finish() {
 	[ "${#CONTAINERS[@]}" -eq 0 ] || docker rm -f "${CONTAINERS[@]}" >/dev/null 2>&1
 	[ "${#IMAGES[@]}" -eq 0 ] || docker image rm "${IMAGES[@]}" >/dev/null 2>&1
 	rm -rf "$WORK"
-	printf '1..%d\n' "$RESULTS"
-	[ "$status" -ne 0 ] || [ "$FAILED" -eq 0 ] || status=1
-	exit "$status"
+	tap_end "$status"
+	exit $?	# said: a bare exit in a trap would be the status from before it
 }
 trap finish EXIT
 
@@ -30,68 +29,6 @@ trap finish EXIT
 show_container() {
 	docker inspect -f '# guarded container: {{.State.Status}}, exit code {{.State.ExitCode}}, out of memory {{.State.OOMKilled}}; end of its log:' \
 		"$GUARDED" 2>/dev/null && docker logs --tail 15 "$GUARDED" 2>&1 | tr -cd '[:print:]\n' | sed 's/^/#   /'
-}
-
-ok() {
-	RESULTS=$((RESULTS + 1))
-	printf 'ok %d %s\n' "$RESULTS" "$*"
-}
-
-# not_ok NAME [EXPLANATION…]: each explanation may have many lines; they become TAP comments.
-not_ok() {
-	RESULTS=$((RESULTS + 1)) FAILED=$((FAILED + 1))
-	printf 'not ok %d %s\n' "$RESULTS" "$1"
-	shift
-	[ $# -eq 0 ] || printf '%s\n' "$@" | head -c 3000 | tr -cd '[:print:]\n' | sed 's/^/# /'
-}
-
-skip() {	# NAME REASON
-	RESULTS=$((RESULTS + 1))
-	printf 'ok %d %s # SKIP %s\n' "$RESULTS" "$1" "$2"
-}
-
-bail() {
-	not_ok "$@"
-	exit 1
-}
-
-# check NAME COMMAND…: a result that is good when the command succeeds.
-check() {
-	local name=$1 text
-	shift
-	if text=$("$@" 2>&1); then
-		ok "$name"
-	else
-		not_ok "$name" "failed: $*" "$text"
-	fi
-}
-
-# equal NAME EXPECTED FOUND
-equal() {
-	if [ "$2" = "$3" ]; then
-		ok "$1"
-	else
-		not_ok "$1" "expected: $2" "found:    $3"
-	fi
-}
-
-# matches NAME EXTENDED-REGULAR-EXPRESSION FOUND
-matches() {
-	if [[ $3 =~ $2 ]]; then
-		ok "$1"
-	else
-		not_ok "$1" "expected to match: $2" "found: $3"
-	fi
-}
-
-# wait_until SECONDS COMMAND…: polls; returns 1 at the deadline.
-wait_until() {
-	local deadline=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$deadline" ] || return 1
-		sleep 0.1
-	done
 }
 
 # run_container NAME [DOCKER-OPTION…] -- [IMAGE-ARGUMENT…]: detached; NAME is removed at the end.
