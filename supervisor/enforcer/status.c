@@ -156,6 +156,8 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	json_uint(&j, "execs_in_flight", exec_in_flight(e));
 	put_audit(&j, e);
 	put_layers(&j, e);
+	if (e->workspaces.text)
+		json_raw(&j, "workspaces", e->workspaces.text);
 	json_array_begin(&j, "services");
 	for (unsigned i = 0; i < e->status->nr_services; i++)
 		json_raw(&j, NULL, e->status->services[i]);
