@@ -202,6 +202,8 @@ void record_failed(struct enforcer *e, struct launch *l, enum audit_severity sev
 void record_put_argv(struct json_out *j, const char *const *argv);
 /* A launch that was refused before anything ran. */
 void record_refused_launch(struct enforcer *e, uint64_t id, const struct launch_order *order, uid_t uid, const struct decision *decision);
+/* A process that no filter guards. uncounted: how many more there were since the last record. */
+void record_unsupervised(struct enforcer *e, pid_t pid, bool from_outside, bool stopped, unsigned uncounted);
 void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text);
 void record_layers(struct enforcer *e);
 /* The JSON object an agent sees. number: which refusal of the launch. */
@@ -221,9 +223,15 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* Whether pid is the process of a service, as PID 1 said last. */
+bool status_is_service(const struct enforcer *e, pid_t pid);
 /* A launch that is forgotten, or never was: what --launch says of it from now on. */
 void status_ended(struct enforcer *e, const struct launch *l);
 void status_refused(struct enforcer *e, uint64_t id);
+
+/* ---- watch.c: processes that no filter guards ---- */
+
+int watch_start(struct enforcer *e);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 
@@ -276,11 +284,13 @@ struct enforcer {
 	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
+	struct watch *watch;		/* watch.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */
 	uint64_t started_us;
 	uint64_t calls, denials;
+	uint64_t unsupervised, unsupervised_stopped;
 };
 
 uint64_t now_us(void);

@@ -196,6 +196,7 @@ struct policy {
 	enum mode mode;			/* default of the container */
 	enum mode max_unattended;
 	bool unreviewed_allow;
+	bool unsupervised_stop;		/* a process that no filter guards is killed, not only recorded */
 	bool wrappers_follow;
 	const char *launch_user;	/* name or number */
 	struct strings require;		/* layers that safety modes need: notify landlock mounts ptrace … */

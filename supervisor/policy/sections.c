@@ -32,6 +32,16 @@ static int read_unreviewed(const struct node *node, void *ret)
 	return r;
 }
 
+static int read_unsupervised(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "leave", "stop" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(bool *)ret = i == 1;
+	return r;
+}
+
 static int read_wrappers(const struct node *node, void *ret)
 {
 	static const char *const words[] = { "block", "follow" };
@@ -67,6 +77,7 @@ int section_policy(const struct node *root, struct policy *policy)
 		{ "max_unattended", read_mode, MEMBER(max_unattended), true },
 		{ "unreviewed", read_unreviewed, MEMBER(unreviewed_allow), true },
 		{ "wrappers", read_wrappers, MEMBER(wrappers_follow), true },
+		{ "unsupervised", read_unsupervised, MEMBER(unsupervised_stop), false },
 		{ "launch_user", read_text, MEMBER(launch_user), true },
 		{ "require", read_strings, MEMBER(require), true },
 		{ "audit", read_audit, MEMBER(audit_allowed), true },
