@@ -7,7 +7,7 @@
 /* Each takes the document's root and appends to or fills the policy. Returns 0 or -errno with the error filled. */
 typedef int section_reader(const struct node *root, struct policy *policy);
 
-section_reader section_policy, section_environment, section_paths, section_network;
+section_reader section_policy, section_environment, section_paths, section_network, section_browser;
 section_reader section_commands, section_service, section_transport;
 int section_mode(const struct node *root, struct policy *policy, enum mode mode);
 
