@@ -57,7 +57,7 @@ struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool
 void zygote_wants_room(struct enforcer *e, struct zygote *z);
 uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
-void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
+void zygote_adopt(struct enforcer *e, uint64_t id, pid_t pid, int fd);
 /* Whether the pid was one of ours; forgets it. */
 bool zygote_ended(struct enforcer *e, pid_t pid);
 
@@ -180,6 +180,8 @@ unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
+/* Whether the object is a file of /proc that stands for a process of Cordon's. */
+bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 /* A call an earlier enforcer left acting: undoes what it may have left behind. */

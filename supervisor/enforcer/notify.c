@@ -133,6 +133,7 @@ void notify_deny_unrecorded(struct enforcer *e, const struct call *call)
 static bool is_recorded(const struct enforcer *e, enum call_class class)
 {
 	switch (class) {
+	case CALL_TRACE:
 	case CALL_REFUSED:	/* a refusal has room of its own in the log */
 		return false;
 	case CALL_NOTED:
@@ -161,6 +162,8 @@ static void dispatch(struct enforcer *e, const struct call *call)
 		return path_handle(e, call);
 	case CALL_PROCESS:
 		return process_handle(e, call);
+	case CALL_TRACE:
+		return call->launch->subject.mode == MODE_OFF ? process_handle(e, call) : refuse(e, call);
 	case CALL_CONNECT:
 	case CALL_BIND:
 	case CALL_SEND:
@@ -178,7 +181,7 @@ static void dispatch(struct enforcer *e, const struct call *call)
 static void handle(struct enforcer *e, const struct call *call)
 {
 	/* Mode off refuses nothing because of the log: what is lost there is counted. */
-	if (call->launch->subject.mode == MODE_OFF || call->rule->class == CALL_REFUSED)
+	if (call->launch->subject.mode == MODE_OFF || call->rule->class == CALL_REFUSED || call->rule->class == CALL_TRACE)
 		return dispatch(e, call);
 	if (audit_health(e->audit) < 0)
 		return notify_deny_unrecorded(e, call);
