@@ -405,6 +405,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = sockets_start(e);
 	if (r == 0)
 		r = repeats_start(e);
+	if (r == 0)
+		r = held_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);
