@@ -268,6 +268,21 @@ static int check_setters(struct load *l)
 	return 0;
 }
 
+static int check_services(struct load *l)
+{
+	const struct service *faulty = NULL;
+	char file[300], why[200];
+	struct err e = { 0 };
+
+	if (services_check(&l->policy, &faulty, &e) == 0)
+		return 0;
+	snprintf(file, sizeof(file), "services/%.250s.json", faulty->name);
+	snprintf(why, sizeof(why), "%.199s", e.text);
+	if (l->error)
+		l->error->line = faulty->origin.line;
+	return file_error(l, file, -EINVAL, why);
+}
+
 /* What no single file can know. */
 static int check_whole(struct load *l)
 {
@@ -292,7 +307,10 @@ static int check_whole(struct load *l)
 		return err_set(l->error, -EINVAL, "the command \"%s\" is described by %s:%u already", name, first->file,
 			       first->line);
 	}
-	return r < 0 ? file_error(l, "", r, "out of memory") : check_setters(l);
+	if (r < 0)
+		return file_error(l, "", r, "out of memory");
+	r = check_services(l);
+	return r < 0 ? r : check_setters(l);
 }
 
 static int load_all(struct load *l)

@@ -147,17 +147,30 @@ struct browser {
 	struct origin origin;
 };
 
-enum probe_kind { PROBE_NONE, PROBE_TCP, PROBE_HTTP, PROBE_PROXY_CA };
+enum probe_kind { PROBE_NONE, PROBE_TCP, PROBE_HTTP, PROBE_PROXY_CA, PROBE_NOTIFY };
+
+struct service_repeat {		/* an option that is given once for each element of a list in PID 1's environment, separated by commas */
+	const char *option, *variable;
+};
+
+struct service_repeats {
+	struct service_repeat *items;
+	size_t nr;
+};
 
 struct service {		/* services/NAME.json */
 	const char *name;
-	struct strings command;		/* {CA} {PORT} {HOME} replaced by init */
+	struct strings command;		/* {CA} {P12} {BUNDLE} {PORT} {HOME} replaced by init */
+	struct service_repeats repeats;	/* added to it */
 	const char *user;
 	struct strings environment;	/* K=V */
 	enum probe_kind probe;
 	const char *probe_url;		/* PROBE_HTTP */
 	uint16_t port;			/* PROBE_TCP and the proxies */
 	unsigned ready_ms;		/* wall-clock deadline */
+	unsigned alive_ms;		/* asked so often once it is ready, and has so long to answer; 0: not asked */
+	struct strings after;		/* services that must be ready before it is started */
+	const char *data_dir;		/* made for it, and its HOME; NULL: none */
 	bool proxy;			/* is the interception proxy: launches wait for it and use it */
 	bool enabled;
 	struct origin origin;

@@ -166,6 +166,8 @@ static void a_good_folder_becomes_what_it_says(void **state)
 	assert_null(p->services[0].command.items[4]);
 	assert_int_equal(p->services[0].probe, PROBE_TCP);
 	assert_int_equal(p->services[0].ready_ms, 500);
+	assert_string_equal(p->services[0].command.items[3], "-p");
+	assert_int_equal(p->services[0].after.nr, 0);
 	assert_int_equal(p->entry_names.nr, 3);	/* a name that two transports call stands once */
 	assert_null(p->entry_names.items[3]);
 	assert_int_equal(p->entry_paths.nr, 2);
@@ -327,6 +329,11 @@ static const struct fault {
 	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"tcp\", \"enabled\": true }", 1, 1, "", "\"port\"" },
 	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"http\", \"enabled\": true }", 1, 1, "", "\"probe_url\"" },
 	{ "services/web.json", "{ \"environment\": [\"A\"] }", 1, 19, "environment[0]", "NAME=VALUE" },
+	{ "services/web.json", "{ \"data_dir\": \"here\" }", 1, 15, "data_dir", "absolute" },
+	{ "services/web.json", "{ \"repeat\": [ { \"option\": \"-d\" } ] }", 1, 15, "repeat[0]", "\"variable\" is missing" },
+	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"notify\", \"alive_ms\": 1, \"enabled\": true }", 1, 1, "", "a probe that asks" },
+	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"none\", \"after\": [\"wob\"], \"enabled\": true }", 1, 0, "", "wob, which is no service" },
+	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"none\", \"after\": [\"web\"], \"enabled\": true }", 1, 0, "", "for itself" },
 	{ "transports/host.json", "{ \"entry_names\": [\"a/b\"] }", 1, 19, "entry_names[0]", "without" },
 	{ "transports/host.json", "{ \"entry_paths\": [\"a\"] }", 1, 19, "entry_paths[0]", "absolute" },
 	{ "transports/host.json", "{ \"entry_paths\": [\"~/a/b\"] }", 1, 19, "entry_paths[0]", "absolute" },
