@@ -38,6 +38,7 @@ bool restarts_again(struct restarts *r, uint64_t now_ms, uint64_t ran_ms, unsign
 struct kept {
 	uint32_t kind;
 	uint64_t id;
+	int64_t number;		/* the enforcer's word on it, told to the next one */
 	int fd;
 };
 
@@ -49,7 +50,7 @@ struct kept_table {
 #define KEPT_MAX 16384
 
 /* Takes fd; one already there under this name is closed. Returns 0, -ENOSPC or -ENOMEM (fd closed). */
-int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int fd);
+int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int64_t number, int fd);
 /* Returns 0 or -ENOENT. */
 int kept_drop(struct kept_table *table, uint32_t kind, uint64_t id);
 size_t kept_count(const struct kept_table *table, uint32_t kind);

@@ -60,9 +60,9 @@ static void kept_descriptors_are_owned_replaced_and_dropped(void **state)
 	int first = dup(2), second = dup(2), other = dup(2);
 
 	(void)state;
-	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, first), 0);
-	assert_int_equal(kept_put(&table, KEPT_ZYGOTE, 7, other), 0);
-	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, second), 0);
+	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, 0, first), 0);
+	assert_int_equal(kept_put(&table, KEPT_ZYGOTE, 7, 42, other), 0);
+	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, 0, second), 0);
 	assert_false(is_open(first));
 	assert_int_equal(kept_count(&table, KEPT_KEEPER), 1);
 	assert_int_equal(table.nr, 2);
@@ -71,7 +71,7 @@ static void kept_descriptors_are_owned_replaced_and_dropped(void **state)
 	assert_false(is_open(second));
 	assert_true(is_open(other));
 	for (uint64_t id = 0; id < 200; id++)
-		assert_int_equal(kept_put(&table, KEPT_KEEPER, id, dup(2)), 0);
+		assert_int_equal(kept_put(&table, KEPT_KEEPER, id, 0, dup(2)), 0);
 	kept_free(&table);
 	assert_false(is_open(other));
 }
