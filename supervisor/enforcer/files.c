@@ -78,7 +78,7 @@ static void describe(const char *asked, const struct resolved *object, uint64_t 
 static void deny_hops(struct enforcer *e, const struct call *call)
 {
 	struct decision decision = {
-		.verdict = VERDICT_DENY, .tag = "too_many_symlinks", .rule = "boundary.symlinks", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "too_many_symlinks", .rule = "boundary.symlinks", .origin = CODE_ORIGIN,
 		.reason = "the path goes through more than 64 symbolic links", .hint = "name the file itself",
 	};
 
