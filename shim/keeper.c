@@ -28,6 +28,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -363,6 +364,10 @@ static bool reap(struct keeper *k)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (WIFSTOPPED(status)) { /* PTRACE_TRACEME, in mode off: we are nobody's debugger */
+			(void)ptrace(PTRACE_DETACH, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
+			continue;
+		}
 		if (pid != k->command || k->ended)
 			continue;
 		k->status = status;

@@ -99,9 +99,11 @@ static enum talk_next connect_ip(struct enforcer *e, struct talk *t)
 		return deny(e, t, path, ECONNREFUSED);
 	t->begun = true;
 	r = connect_step(t);
+	if (!t->recorded) /* as it stands when it has begun: one that waits may find no room in the log when it ends */
+		talk_record_allowed(e, t, "", "emulated", -r);
+	t->recorded = true;
 	if (r == -EINPROGRESS && t->blocks)
 		return TALK_WAIT_ROOM;
-	talk_record_allowed(e, t, "", "emulated", -r);
 	return talk_answer(e, t, 0, -r);
 }
 

@@ -57,7 +57,7 @@ struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool
 void zygote_wants_room(struct enforcer *e, struct zygote *z);
 uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
-void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
+void zygote_adopt(struct enforcer *e, uint64_t id, pid_t pid, int fd);
 /* Whether the pid was one of ours; forgets it. */
 bool zygote_ended(struct enforcer *e, pid_t pid);
 
@@ -151,11 +151,23 @@ void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
 /* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
 void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/* What cannot be recorded is not allowed. */
+void notify_deny_unrecorded(struct enforcer *e, const struct call *call);
 /* The same without the answer, which is still to be given. */
 void notify_denied(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
 /* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
+
+/* A call that was held goes on as if it had just come. */
+void notify_resume(struct enforcer *e, const struct call *call);
+
+/* ---- held.c: calls that wait for room in the log ---- */
+
+int held_start(struct enforcer *e);
+/* False when it has waited long enough, or cannot: it is to be refused. */
+bool held_add(struct enforcer *e, const struct call *call);
+void held_forget(struct enforcer *e, const struct launch *l);
 
 /* ---- exec.c, files.c, paths.c, processes.c, sockets.c: one class of calls each ---- */
 
@@ -168,6 +180,8 @@ unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
+/* Whether the object is a file of /proc that stands for a process of Cordon's. */
+bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 /* A call an earlier enforcer left acting: undoes what it may have left behind. */
@@ -187,6 +201,7 @@ struct outcome {			/* how a call ended, for the record */
 	const char *verb;		/* "allow", "deny", "kill" */
 	int error_number;		/* 0: none */
 	const char *certainty;		/* emulated verified checked advisory */
+	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
 	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
 };
 
@@ -276,6 +291,7 @@ struct enforcer {
 	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
+	struct held *held;		/* held.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */

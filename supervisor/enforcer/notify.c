@@ -121,7 +121,7 @@ static void note(struct enforcer *e, const struct call *call)
 	notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
-static void deny_unrecorded(struct enforcer *e, const struct call *call)
+void notify_deny_unrecorded(struct enforcer *e, const struct call *call)
 {
 	struct decision decision = {
 		.verdict = VERDICT_DENY, .tag = "audit_unavailable", .rule = "boundary.audit", .origin = CODE_ORIGIN,
@@ -132,11 +132,27 @@ static void deny_unrecorded(struct enforcer *e, const struct call *call)
 	notify_deny(e, call, &decision, EPERM, NULL);
 }
 
-static void handle(struct enforcer *e, const struct call *call)
+/* Whether a call of this class, when it is allowed, leaves a record. */
+static bool is_recorded(const struct enforcer *e, enum call_class class)
+{
+	switch (class) {
+	case CALL_TRACE:
+	case CALL_REFUSED:	/* a refusal has room of its own in the log */
+		return false;
+	case CALL_NOTED:
+		return true;
+	case CALL_OPEN:
+	case CALL_PATH:
+	case CALL_PROCESS:
+		return e->policy->audit_allowed == AUDIT_ALLOWED_ALL;
+	default:
+		return e->policy->audit_allowed != AUDIT_ALLOWED_NONE;
+	}
+}
+
+static void dispatch(struct enforcer *e, const struct call *call)
 {
 	e->calls++;
-	if (call->launch->subject.mode != MODE_OFF && audit_health(e->audit) < 0)
-		return deny_unrecorded(e, call);
 	switch (call->rule->class) {
 	case CALL_EXEC:
 		call->launch->execs++;
@@ -149,6 +165,8 @@ static void handle(struct enforcer *e, const struct call *call)
 		return path_handle(e, call);
 	case CALL_PROCESS:
 		return process_handle(e, call);
+	case CALL_TRACE:
+		return call->launch->subject.mode == MODE_OFF ? process_handle(e, call) : refuse(e, call);
 	case CALL_CONNECT:
 	case CALL_BIND:
 	case CALL_SEND:
@@ -161,6 +179,24 @@ static void handle(struct enforcer *e, const struct call *call)
 	default:
 		return refuse(e, call);
 	}
+}
+
+static void handle(struct enforcer *e, const struct call *call)
+{
+	/* Mode off refuses nothing because of the log: what is lost there is counted. */
+	if (call->launch->subject.mode == MODE_OFF || call->rule->class == CALL_REFUSED || call->rule->class == CALL_TRACE)
+		return dispatch(e, call);
+	if (audit_health(e->audit) < 0)
+		return notify_deny_unrecorded(e, call);
+	if (!is_recorded(e, call->rule->class) || audit_has_room(e->audit))
+		return dispatch(e, call);
+	if (!held_add(e, call))
+		notify_deny_unrecorded(e, call);
+}
+
+void notify_resume(struct enforcer *e, const struct call *call)
+{
+	handle(e, call);
 }
 
 static void handle_slot(struct enforcer *e, struct launch *l, struct table_slot *slot)

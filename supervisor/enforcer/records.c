@@ -273,7 +273,10 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 		put_decision(&j, o->shadow);
 		json_object_end(&j);
 	}
-	audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
+	if (o->reserved)
+		audit_record_reserved(e->audit, "syscall", AUDIT_INFO, &members);
+	else
+		audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
 }
 
 void record_repeat_members(const struct call *call, const struct outcome *o, struct buf *ret_members)
@@ -337,7 +340,7 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);
 	json_uint(&j, "start_us", now_us() - l->spec->asked_us);
-	audit_record(e->audit, "cmd_begin", AUDIT_INFO, false, &members);
+	audit_record_vital(e->audit, "cmd_begin", AUDIT_INFO, &members);
 }
 
 void record_end(struct enforcer *e, const struct launch *l, int status)
@@ -356,7 +359,7 @@ void record_end(struct enforcer *e, const struct launch *l, int status)
 	json_uint(&j, "denials", l->denials);
 	if (l->spec)
 		json_uint(&j, "duration_us", now_us() - l->spec->asked_us);
-	audit_record(e->audit, "cmd_end", AUDIT_INFO, false, &members);
+	audit_record_vital(e->audit, "cmd_end", AUDIT_INFO, &members);
 }
 
 void record_failed(struct enforcer *e, struct launch *l, enum audit_severity severity, const char *text, const struct decision *decision)

@@ -47,6 +47,7 @@ struct talk {
 	socklen_t address_bytes;
 	struct sockaddr_storage address;
 	bool begun;			/* judged; what follows goes on from there */
+	bool recorded;
 	bool joined;			/* a send with MSG_FASTOPEN: connected, the data comes next */
 	struct decision decision;
 	/* sends */
