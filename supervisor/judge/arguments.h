@@ -43,6 +43,7 @@ struct hit {			/* a word that adds effects */
 
 struct arguments {
 	unsigned effects;
+	enum page page;			/* of a program that acts elsewhere */
 	labels labels;
 	struct argument items[ARGUMENT_ITEMS_MAX];
 	size_t nr_items;

@@ -178,6 +178,8 @@ static void judge_internet(const struct judging *j)
 		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "%s is on a network, and the mode is readonly.", t.text);
 		return;
 	}
+	if (browser_is_foreign(j, t.text))
+		return;
 	port = find_port(j->policy, &t);
 	if (port) {
 		answer_allow(j, (struct ruling){ "network.port", port->origin, NULL }, "%s is always reachable.", t.text);
@@ -243,6 +245,8 @@ static void judge_unix(const struct judging *j)
 		answer_allow(j, (struct ruling){ "network.unix_abstract", CODE_RULE, NULL }, "An abstract socket of the same agent may be reached.");
 		return;
 	}
+	if (browser_is_foreign(j, quote_text(&q, path)))
+		return;
 	if (path_in_list(&paths->hidden, j->subject->home, path))
 		answer_deny(j, "protected_path", (struct ruling){ "path.hidden", { "paths.json", paths->hidden.line }, NULL }, "The socket %s is out of reach for agents.",
 			    quote_text(&q, path));

@@ -19,6 +19,7 @@
 
 struct findings {
 	unsigned effects;
+	enum page page;
 	const struct command *command;	/* of the program itself, or NULL */
 	struct arguments arguments;	/* for the reason */
 	struct consequences consequences;
@@ -70,6 +71,10 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 	arguments_parse(command, words, (j->fed ? LABEL_FED : 0) | (j->piped ? LABEL_PIPED : 0), &f->arguments);
 	weigh_arguments(j, words, &f->arguments, &f->consequences);
 	f->effects |= (f->arguments.effects & ~f->consequences.without) | f->consequences.effects;
+	if (f->arguments.page > f->page)
+		f->page = f->arguments.page;
+	if (j->action->snapshot_holds)
+		f->effects &= ~(unsigned)EFFECT_INTERACT;
 	if (!f->consequences.answered)
 		return;
 	if (f->answered)
@@ -183,6 +188,12 @@ static void find_effects(const struct judging *j, struct words words, struct fin
 
 /* ---- rules ---- */
 
+/* What a program does in another process is not judged when it does it: its words are all there is, as in text. */
+static bool comes_back(const struct judging *j, const struct findings *f)
+{
+	return at_execve(j) && !(f->command && f->command->elsewhere);
+}
+
 static bool rule_matches(const struct mode_rule *rule, unsigned effects, bool execve)
 {
 	if (rule->place != PLACE_ANY && (rule->place == PLACE_EXECVE) != execve)
@@ -288,7 +299,7 @@ static void apply_rules(const struct judging *j, struct words words, const struc
 	size_t i;
 
 	for (i = 0; i < j->policy->nr_rules[mode]; i++)
-		if (rule_matches(&j->policy->rules[mode][i], f->effects, at_execve(j))) {
+		if (rule_matches(&j->policy->rules[mode][i], f->effects, comes_back(j, f))) {
 			answer_by_rule(j, &j->policy->rules[mode][i], words, f);
 			break;
 		}
@@ -333,6 +344,7 @@ void judge_words(const struct judging *j, struct words words)
 		return;
 	}
 	f.effects = 0;
+	f.page = PAGE_NONE;
 	f.answered = false;
 	f.arguments.nr_hits = 0;
 	if (!words.nr || (!at_execve(j) && !*path_base(words.text[0]))) {
@@ -350,9 +362,12 @@ void judge_words(const struct judging *j, struct words words)
 		f.answered = true;
 	}
 	j->decision->effects = f.effects;
+	if (f.command && f.command->elsewhere && browser_is_led_away(j))
+		return;
 	if (!environment_loads_code(j) && !transport_allows(j, words.text))
 		apply_rules(j, words, &f);
 	j->decision->effects |= f.effects;
+	j->decision->page = f.page;
 }
 
 void judge_exec(const struct judging *j)
@@ -367,6 +382,8 @@ void judge_exec(const struct judging *j)
 			    "The program %s is out of reach for agents.", quote_text(&q, program));
 		return;
 	}
+	if (browser_answers(j))
+		return;
 	if (j->action->shell_text && argv && argv[0]) {
 		judge_text(j, argv[0]);
 		return;

@@ -107,6 +107,13 @@ bool text_is_destructive(const struct policy *policy, const char *text);
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
 bool environment_loads_code(const struct judging *j);
 
+/* Answers for programs that run in a browser session, or nowhere else; true then. */
+bool browser_answers(const struct judging *j);
+/* Whether the environment of an exec would lead the session's tool to another session; answers with a deny then. */
+bool browser_is_led_away(const struct judging *j);
+/* Whether what is to be connected to is a browser session that the caller has no business with; answers with a deny then. */
+bool browser_is_foreign(const struct judging *j, const char *what);
+
 /* A shell that agents cannot put in its place. */
 bool is_image_shell(const struct judging *j, const char *path);
 /* Whether this exec is one that the launch's template makes; answers with an allow then. */

@@ -216,7 +216,7 @@ void options_take_cluster(struct walk *w, const char *letters, uint8_t flags, si
 		const char name[2] = { '-', *letters };
 		struct found found = options_find(w, name, 2, false);
 
-		if (found.name && found.name->prefix)
+		if (found.name && found.name->prefix && strcmp(found.name->name, "-") != 0) /* "-*" speaks for every letter */
 			found.name = NULL;
 		if (!found.name && isdigit((unsigned char)*letters)) {
 			found = options_find(w, "-#", 2, false);

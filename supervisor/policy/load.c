@@ -141,7 +141,7 @@ static const char *const subfolders[] = { "commands", "modes", "services", "tran
 
 static int list_top(struct load *l)
 {
-	static const char *const known[] = { "policy.json", "environment.json", "paths.json", "network.json" };
+	static const char *const known[] = { "policy.json", "environment.json", "paths.json", "network.json", "browser.json" };
 	int fd = open_inside(l->folder_fd, "."), r = 0;
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
@@ -159,7 +159,7 @@ static int list_top(struct load *l)
 		for (i = 0; i < ARRAY_SIZE(known); i++)
 			expected |= strcmp(entry->d_name, known[i]) == 0;
 		if (!expected)
-			r = file_error(l, entry->d_name, -EINVAL, "not a file of a policy; expected policy.json, environment.json, paths.json or network.json");
+			r = file_error(l, entry->d_name, -EINVAL, "not a file of a policy; expected policy.json, environment.json, paths.json, network.json or browser.json");
 	}
 	closedir(stream);
 	for (i = 0; r == 0 && i < ARRAY_SIZE(known); i++)
@@ -183,7 +183,7 @@ static int read_section(struct load *l, const struct node *root)
 		section_reader *read;
 	} sections[] = {
 		{ "policy.json", section_policy }, { "environment.json", section_environment }, { "paths.json", section_paths },
-		{ "network.json", section_network }, { "commands/", section_commands }, { "services/", section_service },
+		{ "network.json", section_network }, { "browser.json", section_browser }, { "commands/", section_commands }, { "services/", section_service },
 		{ "transports/", section_transport },
 	};
 	const char *file = root->document->file;

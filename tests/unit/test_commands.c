@@ -109,7 +109,7 @@ static const struct { const char *line; unsigned effects; } lines[] = {
 	{ "rg --pre sh x", R | C }, { "rg --pre=sh x", R | C }, { "rg -uz x", R | C }, { "fd -x rm", R }, { "fd -xrm", R | EFFECT_DYNAMIC }, { "man -P x ls", R | C }, { "man --pag=x ls", R | C },
 	{ "less +!id f", R | C }, { "python3 --version", R }, { "python3 -V", R }, { "python3 -c exec(x)", C | EFFECT_DYNAMIC }, { "python3 -c print(1)", C }, { "python3", C | EFFECT_DYNAMIC },
 	{ "python3 -m http.server", C | EFFECT_LISTEN }, { "node -e x", C | EFFECT_DYNAMIC }, { "command -v ls", R }, { "command ls", EFFECT_WRAP }, { "env", EFFECT_SECRET },
-	{ "agent-browser snapshot -i", R }, { "agent-browser snapshot --cdp 9222", R | L }, { "agent-browser --bogus x snapshot", L }, { "agent-browser open file:///x", F | L },
+	{ "agent-browser snapshot -i", R }, { "agent-browser snapshot --cdp 9222", R | L }, { "agent-browser --bogus x snapshot", L | U }, { "agent-browser open file:///x", F | L },
 };
 
 static const char *spell(unsigned effects, char *text, size_t bytes)
