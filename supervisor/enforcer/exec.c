@@ -284,7 +284,7 @@ static void fly(struct enforcer *e, struct flight *f)
 	r = exec_seize(f->tid);
 	if (r < 0) {
 		give_back_room(e, f);
-		f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 },
+		f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = CODE_ORIGIN,
 						 .hint = "a traced process cannot exec here: gdb and strace do not work inside a launch" };
 		snprintf(f->decision.reason, sizeof(f->decision.reason), "the exec cannot be verified: %s", strerror(-r));
 		return deny(e, f, EPERM);
@@ -404,7 +404,8 @@ static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, con
 	struct outcome outcome = { .decision = &f->decision, .verb = "kill", .certainty = "verified", .what = &what };
 
 	kill(pid, SIGKILL);
-	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 } };
+	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = CODE_ORIGIN,
+					 .hint = "start the program again, and let nothing change it or its arguments meanwhile" };
 	snprintf(f->decision.reason, sizeof(f->decision.reason), "%s", why);
 	describe(f, &what);
 	e->denials++;

@@ -279,7 +279,7 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 
 	snprintf(line, sizeof(line), "%s: %s", stage_text(m->stage), strerror((int)m->number));
 	if (m->stage == STAGE_CWD) {
-		struct decision d = { .verdict = VERDICT_DENY, .tag = "missing_working_dir", .rule = "launch.cwd", .origin = { "", 0 },
+		struct decision d = { .verdict = VERDICT_DENY, .tag = "missing_working_dir", .rule = "launch.cwd", .origin = CODE_ORIGIN,
 				      .hint = "choose a working folder that exists and that the launch user may enter" };
 
 		snprintf(d.reason, sizeof(d.reason), "%s", line);
