@@ -28,6 +28,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -88,6 +89,14 @@ static void say_hello(struct keeper *k, uint32_t flags)
 	struct keeper_message hello = { .type = KEEPER_HELLO, .status = k->status, .flags = flags, .number = k->blob_bytes };
 
 	tell_enforcer(k, hello, fds, k->listener >= 0 ? 3 : 2);
+}
+
+/* With what a hello has: the enforcer that knew this launch may be dead, and the table says what it left undone. */
+static void say_empty(struct keeper *k)
+{
+	int fds[2] = { k->spec_fd, k->table_fd };
+
+	tell_enforcer(k, (struct keeper_message){ .type = KEEPER_EMPTY, .status = k->status, .number = k->blob_bytes }, fds, 2);
 }
 
 static const char *const stage_names[] = {
@@ -363,6 +372,10 @@ static bool reap(struct keeper *k)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (WIFSTOPPED(status)) { /* PTRACE_TRACEME, in mode off: we are nobody's debugger */
+			(void)ptrace(PTRACE_DETACH, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
+			continue;
+		}
 		if (pid != k->command || k->ended)
 			continue;
 		k->status = status;
@@ -430,7 +443,7 @@ static int run(struct keeper *k, int signals)
 			while (read(signals, &info, sizeof(info)) > 0)
 				;
 		if (!reap(k)) {
-			tell_enforcer(k, (struct keeper_message){ .type = KEEPER_EMPTY, .status = k->status }, NULL, 0);
+			say_empty(k);
 			return 0;
 		}
 	}

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(RECORD_MEMBERS_MAX + RECORD_TYPE_MAX <= RING_RECORD_MAX, "a reservation has room for the longest record");
+
 #define NAP_US 5000u		/* records gather for so long before the writer looks again: one wake-up, not thousands */
 #define HURRY_COUNT 1024u	/* queued records that end a nap */
 
@@ -40,14 +42,14 @@ static bool type_is_valid(const char *type)
 }
 
 /* With the lock held. */
-static int queue_record(struct audit *a, struct ring_slot slot, const char *type, struct bytes members)
+static int queue_record(struct audit *a, struct ring_slot slot, enum ring_claim claim, const char *type, struct bytes members)
 {
 	int r, health = atomic_load(&a->health);
 
 	/* Under the lock: the order of the queue is the order of time. */
 	slot.real_us = writer_clock_us(CLOCK_REALTIME);
 	slot.mono_us = writer_clock_us(CLOCK_MONOTONIC);
-	r = ring_push(&a->ring, slot, bytes_of(type), members);
+	r = ring_push(&a->ring, slot, claim, bytes_of(type), members);
 	if (r < 0) {
 		writer_count_drop(&a->drops[health ? DROP_LOG_FAILED : DROP_RING_FULL], a->pushed, 1, slot.urgent, slot.real_us);
 		atomic_fetch_add(&a->lost, 1);
@@ -61,24 +63,69 @@ static int queue_record(struct audit *a, struct ring_slot slot, const char *type
 	return health ? -EIO : 0;
 }
 
-int audit_record(struct audit *a, const char *type, enum audit_severity severity, bool urgent, const struct buf *members)
+static int record(struct audit *a, const char *type, enum audit_severity severity, bool denial, enum ring_claim claim, const struct buf *members)
 {
-	struct ring_slot slot = { .severity = (uint8_t)severity, .urgent = urgent };
+	struct ring_slot slot = { .severity = (uint8_t)severity, .urgent = denial };
 	struct bytes bytes = members ? (struct bytes){ members->data, members->len } : (struct bytes){ 0 };
 	_cleanup_buf_ struct buf shorter = { 0 };
 	int r;
 
-	if (!type_is_valid(type) || severity < AUDIT_INFO || severity > AUDIT_CRIT)
+	if (!type_is_valid(type) || severity < AUDIT_INFO || severity > AUDIT_CRIT) {
+		if (claim == RING_RESERVED)
+			audit_unreserve(a);
 		return -EINVAL;
+	}
 	/* Members that ran out of memory half way are no JSON either: their "cut" says so. */
 	if (bytes.len > RECORD_MEMBERS_MAX || (members && members->failed)) {
 		record_shrink(&shorter, bytes);
 		bytes = (struct bytes){ shorter.data, shorter.failed ? 0 : shorter.len };
 	}
 	pthread_mutex_lock(&a->lock);
-	r = queue_record(a, slot, type, bytes);
+	r = queue_record(a, slot, claim, type, bytes);
 	pthread_mutex_unlock(&a->lock);
 	return r;
+}
+
+int audit_record(struct audit *a, const char *type, enum audit_severity severity, bool urgent, const struct buf *members)
+{
+	return record(a, type, severity, urgent, urgent ? RING_URGENT : RING_PLAIN, members);
+}
+
+int audit_record_vital(struct audit *a, const char *type, enum audit_severity severity, const struct buf *members)
+{
+	return record(a, type, severity, false, RING_URGENT, members);
+}
+
+int audit_record_reserved(struct audit *a, const char *type, enum audit_severity severity, const struct buf *members)
+{
+	return record(a, type, severity, false, RING_RESERVED, members);
+}
+
+bool audit_has_room(struct audit *a)
+{
+	bool has_room;
+
+	pthread_mutex_lock(&a->lock);
+	has_room = ring_has_room(&a->ring);
+	pthread_mutex_unlock(&a->lock);
+	return has_room;
+}
+
+int audit_reserve(struct audit *a)
+{
+	int r;
+
+	pthread_mutex_lock(&a->lock);
+	r = ring_reserve(&a->ring);
+	pthread_mutex_unlock(&a->lock);
+	return r;
+}
+
+void audit_unreserve(struct audit *a)
+{
+	pthread_mutex_lock(&a->lock);
+	ring_unreserve(&a->ring);
+	pthread_mutex_unlock(&a->lock);
 }
 
 int audit_health(const struct audit *a)

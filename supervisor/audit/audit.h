@@ -48,6 +48,20 @@ int audit_open(const struct audit_options *options, struct audit **ret_audit, st
  */
 int audit_record(struct audit *audit, const char *type, enum audit_severity severity, bool urgent, const struct buf *members);
 
+/* As audit_record(), also where only denials find room: for the few records without which the others say little. No denial. */
+int audit_record_vital(struct audit *audit, const char *type, enum audit_severity severity, const struct buf *members);
+
+/*
+ * What cannot be recorded is not allowed: whether a record of any length would be taken now. Holds for the next record of the one thread that records.
+ */
+bool audit_has_room(struct audit *audit);
+
+/* The same for a record that comes later, however full the queue is by then. Returns 0 or -ENOBUFS. Each one is used up, or given back. */
+int audit_reserve(struct audit *audit);
+void audit_unreserve(struct audit *audit);
+/* As audit_record(), not urgent, in the place that was reserved for it. */
+int audit_record_reserved(struct audit *audit, const char *type, enum audit_severity severity, const struct buf *members);
+
 /*
  * 0 while the log can be written, else -errno of the failure (ENOSPC, EIO, EROFS): safety modes then stop launching. The writer
  * keeps trying.

@@ -42,15 +42,57 @@ static uint32_t find_room(const struct ring *r, uint32_t len)
 	return r->head - r->tail >= len ? r->tail : RING_BYTES;
 }
 
-int ring_push(struct ring *r, struct ring_slot slot, struct bytes type, struct bytes members)
+/* Bytes in use once a record of len is in: with those at the end that it leaves behind where it starts again at the bottom. */
+static uint64_t bytes_after(const struct ring *r, uint32_t len)
 {
-	unsigned slots_max = slot.urgent ? RING_SLOTS : RING_SLOTS / 4 * 3;
-	uint32_t bytes_max = slot.urgent ? RING_BYTES : RING_BYTES / 4 * 3, len, offset;
+	bool wraps = r->count && r->tail > r->head && RING_BYTES - r->tail < len;
 
+	return (uint64_t)bytes_used(r) + len + (wraps ? RING_BYTES - r->tail : 0);
+}
+
+/*
+ * Two records' worth more than what is reserved stays free: a record that starts again at the bottom leaves less than one behind, and records that
+ * come to their reservations may do so twice before the ring has gone round.
+ */
+static bool leaves_reserved(const struct ring *r, uint32_t len, unsigned reserved, bool urgent)
+{
+	unsigned slots_max = urgent ? RING_SLOTS : RING_SLOTS / 4 * 3;
+	uint32_t bytes_max = urgent ? RING_BYTES : RING_BYTES / 4 * 3;
+	uint64_t kept = reserved ? (reserved + 2ULL) * RING_RECORD_MAX : 0;
+
+	return r->count + reserved < slots_max && bytes_after(r, len) + kept <= bytes_max;
+}
+
+bool ring_has_room(const struct ring *r)
+{
+	return leaves_reserved(r, RING_RECORD_MAX, r->reserved, false);
+}
+
+int ring_reserve(struct ring *r)
+{
+	if (!leaves_reserved(r, 0, r->reserved + 1, false))
+		return -ENOBUFS;
+	r->reserved++;
+	return 0;
+}
+
+void ring_unreserve(struct ring *r)
+{
+	r->reserved--;
+}
+
+int ring_push(struct ring *r, struct ring_slot slot, enum ring_claim claim, struct bytes type, struct bytes members)
+{
+	uint32_t len, offset;
+
+	if (claim == RING_RESERVED)
+		r->reserved--;
 	if (type.len + members.len > RING_BYTES / 4 || type.len == 0)
 		return -ENOBUFS;
 	len = (uint32_t)(type.len + members.len);
-	if (r->count >= slots_max || bytes_used(r) + len > bytes_max)
+	if (claim != RING_RESERVED && !leaves_reserved(r, len, r->reserved, claim == RING_URGENT))
+		return -ENOBUFS;
+	if (r->count == RING_SLOTS)
 		return -ENOBUFS;
 	offset = find_room(r, len);
 	if (offset == RING_BYTES)

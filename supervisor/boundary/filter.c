@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -82,9 +83,9 @@ struct row {
 #define NOTIFY(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, true, { __VA_ARGS__ } }
 /* In mode off nobody judges files, and so many records would say little. */
 #define CHANGES(call) { { SYS_##call, #call, CALL_PATH, 0, NULL }, false, { { 0 } } }
-/* Signals also in mode off: there root could end the enforcer. */
-#define SIGNALS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, true, { __VA_ARGS__ } }
-#define ACTS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, false, { __VA_ARGS__ } }
+/* Also in mode off: there root could end the enforcer, by a signal or a limit, or become it. */
+#define ACTS(call, ...) { { SYS_##call, #call, CALL_PROCESS, 0, NULL }, true, { __VA_ARGS__ } }
+#define TRACES(call, sentence, ...) { { SYS_##call, #call, CALL_TRACE, EPERM, sentence }, true, { __VA_ARGS__ } }
 #define TALKS(call, kind, ...) { { SYS_##call, #call, kind, 0, NULL }, false, { __VA_ARGS__ } }
 #define NOT_ZERO(nr_arg) NONE_OF(nr_arg, ALL_BITS, 0)
 #define REFUSE(call, number, sentence, ...) { { SYS_##call, #call, CALL_REFUSED, number, sentence }, false, { __VA_ARGS__ } }
@@ -92,6 +93,7 @@ struct row {
 #define MOUNTS "Mounts of the agents' tree do not change."
 #define NAMESPACES "A new namespace would hide processes and files from the supervisor."
 #define MEMORY "Other processes' memory and descriptors are out of reach."
+#define TRACERS "A tracer changes calls after they were judged; debuggers do not run in safety modes."
 #define URING "io_uring would do file and network calls that nobody judges."
 #define AIO "Kernel AIO can rewrite the arguments of a call that is being judged."
 #define KEYS "Kernel keyrings are shared beyond the container."
@@ -140,12 +142,12 @@ static const struct row rows[] = {
 	CHANGES(futimesat),
 	CHANGES(utimensat),
 	/* Signal 0 only asks whether somebody is there. A pid of 0 is the caller itself, for the rest of these. */
-	SIGNALS(kill, NOT_ZERO(1)),
-	SIGNALS(tkill, NOT_ZERO(1)),
-	SIGNALS(tgkill, NOT_ZERO(2)),
-	SIGNALS(rt_sigqueueinfo, NOT_ZERO(1)),
-	SIGNALS(rt_tgsigqueueinfo, NOT_ZERO(2)),
-	SIGNALS(pidfd_send_signal, NOT_ZERO(1)),
+	ACTS(kill, NOT_ZERO(1)),
+	ACTS(tkill, NOT_ZERO(1)),
+	ACTS(tgkill, NOT_ZERO(2)),
+	ACTS(rt_sigqueueinfo, NOT_ZERO(1)),
+	ACTS(rt_tgsigqueueinfo, NOT_ZERO(2)),
+	ACTS(pidfd_send_signal, NOT_ZERO(1)),
 	ACTS(prlimit64, NOT_ZERO(0)),
 	ACTS(sched_setaffinity, NOT_ZERO(0)),
 	ACTS(sched_setscheduler, NOT_ZERO(0)),
@@ -204,11 +206,12 @@ static const struct row rows[] = {
 	REFUSE(clone, EPERM, "A process that shares its descriptors with another could change them while a call is judged.",
 	       ONE_OF(0, CLONE_FILES | CLONE_THREAD, CLONE_FILES)),
 
-	REFUSE(ptrace, EPERM, "A tracer changes calls after they were judged; debuggers do not run in safety modes."),
-	REFUSE(process_vm_readv, EPERM, MEMORY),
-	REFUSE(process_vm_writev, EPERM, MEMORY),
-	REFUSE(process_madvise, EPERM, MEMORY),
-	REFUSE(pidfd_getfd, EPERM, MEMORY),
+	TRACES(ptrace, TRACERS, ONE_OF(0, ALL_BITS, PTRACE_ATTACH, PTRACE_SEIZE)),
+	REFUSE(ptrace, EPERM, TRACERS, NONE_OF(0, ALL_BITS, PTRACE_ATTACH, PTRACE_SEIZE)),
+	TRACES(process_vm_readv, MEMORY),
+	TRACES(process_vm_writev, MEMORY),
+	TRACES(process_madvise, MEMORY),
+	TRACES(pidfd_getfd, MEMORY),
 	REFUSE(kcmp, EPERM, MEMORY),
 	REFUSE(prctl, EPERM, "PR_SET_MM forges what a process looks like from outside.", ONE_OF(0, ALL_BITS, PR_SET_MM)),
 	REFUSE(userfaultfd, EPERM, "userfaultfd can stall whoever reads this memory."),

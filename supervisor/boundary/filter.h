@@ -20,6 +20,7 @@ enum call_class {
 	CALL_OPEN,		/* open, openat, creat with write, create or truncate flags; openat2 always (its flags are in memory) */
 	CALL_PATH,		/* changes what a path names: unlink, rename, link, mkdir, mknod, chmod, chown, truncate, xattr, times */
 	CALL_PROCESS,		/* acts on another process: signals, limits, priorities */
+	CALL_TRACE,		/* CALL_PROCESS in mode off, CALL_REFUSED elsewhere */
 	CALL_CONNECT,
 	CALL_BIND,
 	CALL_SEND,		/* sendto with an address; sendmsg and sendmmsg always (their address is in memory) */
@@ -31,8 +32,8 @@ struct call_rule {
 	int nr;
 	const char *name;
 	enum call_class class;
-	int error_number;	/* CALL_REFUSED */
-	const char *why;	/* CALL_REFUSED: one sentence for the record */
+	int error_number;	/* CALL_REFUSED, CALL_TRACE */
+	const char *why;	/* CALL_REFUSED, CALL_TRACE, CALL_NOTED: one sentence for the record */
 };
 
 struct filter_program {

@@ -73,6 +73,18 @@ pid_t process_group(pid_t tid)
 	return status_number(tid, "\nTgid:\t", tid);
 }
 
+pid_t process_group_id(pid_t pid)
+{
+	char text[1024];
+	const char *after;
+	pid_t group;
+
+	if (slurp(pid, "stat", text, sizeof(text)) < 0)
+		return -1;
+	after = strrchr(text, ')');
+	return after && sscanf(after, ") %*c %*d %d", &group) == 1 ? group : -1;
+}
+
 int process_filters(pid_t pid)
 {
 	return status_number(pid, "\nSeccomp_filters:\t", -1);

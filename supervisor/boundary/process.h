@@ -17,6 +17,8 @@ int process_read(pid_t pid, struct process_facts *ret_facts);
 pid_t process_parent(pid_t pid);
 /* The id of the thread group that tid belongs to; tid itself when that cannot be known. */
 pid_t process_group(pid_t tid);
+/* Its process group, or -1 when there is no such process. */
+pid_t process_group_id(pid_t pid);
 /* How many seccomp filters it carries; -1 when there is no such process. */
 int process_filters(pid_t pid);
 /* The effective uid; unknown when there is no such process. */

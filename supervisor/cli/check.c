@@ -45,7 +45,7 @@ static const char help[] =
 	"  env NAME[=VALUE]      what command text sets\n"
 	"  stdin TEXT            what is typed into a running program\n"
 	"  http METHOD URL       a request; names are not resolved\n"
-	"  browser ARG...        not judged by this build: always a deny (incomplete_evidence)\n"
+	"  browser ARG...        the words after agent-browser; no snapshot was taken yet\n"
 	"\n"
 	"  --mode M              off, guarded, observe, readonly (default: the policy's)\n"
 	"  --policy DIR          policy folder (default: $CORDON_POLICY, else " CORDON_POLICY_DIR ")\n"
@@ -73,7 +73,8 @@ static int __attribute__((format(printf, 1, 2))) usage(const char *format, ...)
 /* An answer of our own, for requests that are no question for the judge. */
 static void refuse(struct decision *d, const char *tag, const char *rule, const char *reason)
 {
-	*d = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = { .file = "" } };
+	*d = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = CODE_ORIGIN,
+				.hint = "ask as cordon-check(1) says, for example: cordon check exec 'ls -la'" };
 	snprintf(d->reason, sizeof(d->reason), "%s", reason);
 }
 
@@ -116,8 +117,8 @@ static enum kind find_kind(const char *word)
 	return (enum kind)i;
 }
 
-/* words: the kind and its arguments, NULL-terminated. Always answers. */
-static void ask(const struct check *c, const char *const *words, struct decision *ret)
+/* words: the kind and its arguments, NULL-terminated; the kind's place may get a program's name. Always answers. */
+static void ask(const struct check *c, const char **words, struct decision *ret)
 {
 	const char *const *arguments = words + 1;
 	struct action action = { .cwd = c->cwd, .unresolved = true };
@@ -165,8 +166,11 @@ static void ask(const struct check *c, const char *const *words, struct decision
 		refuse(ret, "invalid_request", "check.arguments", "The kind http needs a method and a URL.");
 		return;
 	case KIND_BROWSER:
-		refuse(ret, "incomplete_evidence", "check.not_built", "This build does not judge browser actions yet.");
-		return;
+		/* The words of the array stand behind the kind, which gives its place to the program's name. */
+		action.kind = ACTION_EXEC;
+		words[0] = "agent-browser";
+		action.argv = words;
+		break;
 	default:
 		refuse(ret, "invalid_request", "check.kind", "The kind is not one of exec, read, write, connect, env, stdin, http, browser.");
 		return;
@@ -227,11 +231,16 @@ static int print_text(const struct decision *d)
 	return fflush(stdout) == 0 ? 0 : usage("the answer cannot be written");
 }
 
-static int check_one(const struct check *c, char **words)
+static int check_one(const struct check *c, char *const *arguments, size_t nr)
 {
+	_cleanup_free_ const char **words = calloc(nr + 1, sizeof(*words));
 	struct decision d;
 
-	ask(c, (const char *const *)words, &d);
+	if (!words)
+		return usage("out of memory");
+	for (size_t i = 0; i < nr; i++)
+		words[i] = arguments[i];
+	ask(c, words, &d);
 	if (c->json ? print_json(&d) : print_text(&d))
 		return CHECK_USAGE;
 	return d.verdict == VERDICT_ALLOW ? CHECK_ALLOW : d.verdict == VERDICT_REVIEW ? CHECK_REVIEW : CHECK_DENY;
@@ -376,7 +385,7 @@ int cli_check(int argc, char **argv)
 	if (r == 0)
 		r = load(&c);
 	if (r == 0)
-		r = c.batch ? check_batch(&c) : check_one(&c, argv + optind);
+		r = c.batch ? check_batch(&c) : check_one(&c, argv + optind, (size_t)(argc - optind));
 	policy_free(c.policy);
 	scope_free(&c.scope);
 	free(c.arena.data);

@@ -17,7 +17,7 @@
 enum init_message_type {
 	/* PID 1 -> enforcer, in this order at start: BEGIN, KEPT…, then ENVIRONMENT and STATE as they come */
 	INIT_BEGIN = 1,		/* text: JSON {"run","boot","mode"(text or absent),"mode_explicit":bool,"unreviewed","policy","run_dir","audit_dir","restarts"} */
-	INIT_KEPT,		/* kind, id, fd: what an earlier enforcer gave */
+	INIT_KEPT,		/* kind, id, number, fd: what an earlier enforcer gave */
 	INIT_KEPT_END,
 	INIT_ENVIRONMENT,	/* text: "K=V" joined by newlines: proxy and trust variables for every launch; replaces earlier ones */
 	INIT_STATE,		/* number: enum init_state; text: why. The enforcer records it and gates launches on READY */
@@ -28,7 +28,7 @@ enum init_message_type {
 	/* enforcer -> PID 1 */
 	ENFORCER_READY = 64,	/* layers probed, mounts built, sockets listening */
 	ENFORCER_FAILED,	/* number: exit code 110…115; text: the one line to print */
-	ENFORCER_KEEP,		/* kind, id, fd */
+	ENFORCER_KEEP,		/* kind, id, number, fd */
 	ENFORCER_DROP,		/* kind, id */
 	ENFORCER_LAUNCHES,	/* number: launches alive now (sent on every change) */
 };
@@ -37,7 +37,7 @@ enum init_state { STATE_BOOT, STATE_STARTING, STATE_READY, STATE_DEGRADED, STATE
 
 enum kept_kind {
 	KEPT_AGENT_MOUNTS = 1,	/* id 0: safe modes, 1: off */
-	KEPT_ZYGOTE,		/* id: zygote id */
+	KEPT_ZYGOTE,		/* id: zygote id; number: its pid */
 	KEPT_KEEPER,		/* id: launch id */
 	KEPT_GUARD,		/* id 0: the fanotify descriptor of the masks */
 	KEPT_CONTAINER_MOUNTS,	/* id 0: the namespace PID 1 was started in; from PID 1 itself */

@@ -67,7 +67,7 @@ int connect_step(struct talk *t)
 
 void connect_recover(const struct call *call)
 {
-	_cleanup_close_ int pidfd = sys_pidfd_open((pid_t)call->request->pid, 0);
+	_cleanup_close_ int pidfd = call_pidfd(call);
 	_cleanup_close_ int fd = -1;
 	int off = 0;
 
@@ -99,9 +99,11 @@ static enum talk_next connect_ip(struct enforcer *e, struct talk *t)
 		return deny(e, t, path, ECONNREFUSED);
 	t->begun = true;
 	r = connect_step(t);
+	if (!t->recorded) /* as it stands when it has begun: one that waits may find no room in the log when it ends */
+		talk_record_allowed(e, t, "", "emulated", -r);
+	t->recorded = true;
 	if (r == -EINPROGRESS && t->blocks)
 		return TALK_WAIT_ROOM;
-	talk_record_allowed(e, t, "", "emulated", -r);
 	return talk_answer(e, t, 0, -r);
 }
 

@@ -78,6 +78,7 @@ static int take_begin(struct enforcer *e, const char *text, char *ret_mode, char
 struct kept_item {
 	uint32_t kind;
 	uint64_t id;
+	int64_t number;
 	int fd;
 };
 
@@ -96,7 +97,7 @@ static int keep_item(struct inheritance *in, const struct init_message *m, int f
 		return -ENOMEM;
 	}
 	in->items = grown;
-	in->items[in->nr++] = (struct kept_item){ .kind = m->kind, .id = m->id, .fd = fd };
+	in->items[in->nr++] = (struct kept_item){ .kind = m->kind, .id = m->id, .number = m->number, .fd = fd };
 	return 0;
 }
 
@@ -141,7 +142,7 @@ static void adopt(struct enforcer *e, struct inheritance *in)
 
 		switch (item->kind) {
 		case KEPT_ZYGOTE:
-			zygote_adopt(e, item->id, item->fd);
+			zygote_adopt(e, item->id, (pid_t)item->number, item->fd);
 			break;
 		case KEPT_KEEPER:
 			launch_adopt(e, item->id, item->fd);
@@ -414,6 +415,10 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = sockets_start(e);
 	if (r == 0)
 		r = repeats_start(e);
+	if (r == 0)
+		r = held_start(e);
+	if (r == 0)
+		r = watch_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);

@@ -30,20 +30,22 @@
 long ptrace(int request, ...);
 
 #define DIGEST_MAX_BYTES (256 * 1024)	/* about a millisecond */
+#define FLYING_MAX 64	/* at once: each reserves a record's room in the log */
 
 struct flight {
 	struct flight *next;
 	struct exec_call exec;
 	struct call call;		/* its slot stays taken until the exec is verified or has failed */
 	pid_t tid, group;
-	bool waiting;			/* not judged yet: another exec of its thread group is in flight */
+	bool waiting;			/* not judged yet: another exec of its thread group is in flight, or too many are */
+	bool reserved;			/* there is room in the log for the record of its success */
 	struct decision decision;
 	char sha256[65];		/* of a program that agents can write; "" otherwise */
 };
 
 struct exec_flights {
-	struct flight *flying, *spare;
-	unsigned nr;
+	struct flight *flying, *spare;	/* flying: in the order they came, with those that wait */
+	unsigned nr, nr_waiting;
 };
 
 static struct flight *flight_take(struct enforcer *e)
@@ -69,9 +71,14 @@ static void flight_give(struct enforcer *e, struct flight *f)
 
 static void flight_add(struct enforcer *e, struct flight *f)
 {
-	f->next = e->flights->flying;
-	e->flights->flying = f;
+	struct flight **last = &e->flights->flying;
+
+	while (*last)
+		last = &(*last)->next;
+	f->next = NULL;
+	*last = f;
 	e->flights->nr++;
+	e->flights->nr_waiting += f->waiting;
 }
 
 static void flight_remove(struct enforcer *e, struct flight *f)
@@ -83,7 +90,15 @@ static void flight_remove(struct enforcer *e, struct flight *f)
 	if (*link) {
 		*link = f->next;
 		e->flights->nr--;
+		e->flights->nr_waiting -= f->waiting;
 	}
+}
+
+static void give_back_room(struct enforcer *e, struct flight *f)
+{
+	if (f->reserved)
+		audit_unreserve(e->audit);
+	f->reserved = false;
 }
 
 /* Members for the record: what was asked and what it resolved to. */
@@ -115,14 +130,16 @@ static void deny(struct enforcer *e, struct flight *f, int error_number)
 	flight_give(e, f);
 }
 
-static void record_allowed(struct enforcer *e, const struct flight *f, const struct decision *shadow, const char *certainty)
+static void record_allowed(struct enforcer *e, struct flight *f, const struct decision *shadow, const char *certainty)
 {
 	_cleanup_buf_ struct buf what = { 0 };
-	struct outcome outcome = { .decision = &f->decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .what = &what };
+	struct outcome outcome = { .decision = &f->decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .what = &what,
+				   .reserved = f->reserved };
 
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
 		return;
 	describe(f, &what);
+	f->reserved = false;
 	record_call(e, &f->call, &outcome);
 }
 
@@ -256,15 +273,22 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 
 static void fly(struct enforcer *e, struct flight *f)
 {
-	int r = exec_seize(f->tid);
+	int r;
 
+	/* Now, when the call can still be refused: the record of a program that runs must not be what finds no room. */
+	if (audit_reserve(e->audit) < 0) {
+		notify_deny_unrecorded(e, &f->call);
+		return flight_give(e, f);
+	}
+	f->reserved = true;
+	r = exec_seize(f->tid);
 	if (r < 0) {
-		f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 },
+		give_back_room(e, f);
+		f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = CODE_ORIGIN,
 						 .hint = "a traced process cannot exec here: gdb and strace do not work inside a launch" };
 		snprintf(f->decision.reason, sizeof(f->decision.reason), "the exec cannot be verified: %s", strerror(-r));
 		return deny(e, f, EPERM);
 	}
-	f->waiting = false;
 	flight_add(e, f);
 	notify_continue_judged(&f->call);
 }
@@ -310,16 +334,24 @@ static void begin(struct enforcer *e, struct flight *f)
 /* Whether an exec of this thread group is in flight already. Groups are looked up only when anything flies at all. */
 static bool group_is_busy(const struct enforcer *e, struct flight *f)
 {
-	if (!e->flights->flying)
+	if (e->flights->nr == e->flights->nr_waiting)
 		return false;
-	f->group = process_group(f->tid);
+	if (!f->group)
+		f->group = process_group(f->tid);
 	for (struct flight *other = e->flights->flying; other; other = other->next) {
+		if (other->waiting)
+			continue;
 		if (!other->group)
 			other->group = process_group(other->tid);
 		if (other->group == f->group)
 			return true;
 	}
 	return false;
+}
+
+static bool must_wait(const struct enforcer *e, struct flight *f)
+{
+	return e->flights->nr - e->flights->nr_waiting >= FLYING_MAX || group_is_busy(e, f);
 }
 
 void exec_handle(struct enforcer *e, const struct call *call)
@@ -334,27 +366,35 @@ void exec_handle(struct enforcer *e, const struct call *call)
 	f->tid = (pid_t)call->request->pid;
 	f->group = 0;
 	f->sha256[0] = 0;
-	f->waiting = group_is_busy(e, f);
+	f->waiting = must_wait(e, f);
 	if (f->waiting)
 		flight_add(e, f);
 	else
 		begin(e, f);
 }
 
-/* The group's exec ended: whoever waited behind it is next. A successful one has ended their threads; then their calls are gone. */
+static struct flight *first_that_may_go(const struct enforcer *e)
+{
+	struct flight *f = e->flights->nr_waiting ? e->flights->flying : NULL;
+
+	while (f && (!f->waiting || must_wait(e, f)))
+		f = f->next;
+	return f;
+}
+
+/* An exec ended: whoever waited behind it is next, and who comes after one that is refused. A successful one has ended its group's other calls. */
 static void land(struct enforcer *e, struct flight *f)
 {
-	pid_t group = f->group;
+	struct flight *next;
 
 	flight_remove(e, f);
+	give_back_room(e, f);
 	notify_release(e, &f->call);
 	flight_give(e, f);
-	for (struct flight *w = group ? e->flights->flying : NULL; w; w = w->next) {
-		if (!w->waiting || w->group != group)
-			continue;
-		flight_remove(e, w);
-		begin(e, w);
-		return;
+	while ((next = first_that_may_go(e))) {
+		flight_remove(e, next);
+		next->waiting = false;
+		begin(e, next);
 	}
 }
 
@@ -364,7 +404,8 @@ static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, con
 	struct outcome outcome = { .decision = &f->decision, .verb = "kill", .certainty = "verified", .what = &what };
 
 	kill(pid, SIGKILL);
-	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 } };
+	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = CODE_ORIGIN,
+					 .hint = "start the program again, and let nothing change it or its arguments meanwhile" };
 	snprintf(f->decision.reason, sizeof(f->decision.reason), "%s", why);
 	describe(f, &what);
 	e->denials++;
@@ -459,6 +500,7 @@ void exec_forget(struct enforcer *e, const struct launch *l)
 		if (f->call.launch != l)
 			continue;
 		flight_remove(e, f);
+		give_back_room(e, f);
 		flight_give(e, f);
 	}
 }

@@ -58,7 +58,7 @@ struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool
 void zygote_wants_room(struct enforcer *e, struct zygote *z);
 uint64_t zygote_id(const char *agent, uid_t uid, bool off);
 /* One that an earlier enforcer started. Takes fd. */
-void zygote_adopt(struct enforcer *e, uint64_t id, int fd);
+void zygote_adopt(struct enforcer *e, uint64_t id, pid_t pid, int fd);
 /* Whether the pid was one of ours; forgets it. */
 bool zygote_ended(struct enforcer *e, pid_t pid);
 
@@ -152,6 +152,8 @@ void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
 /* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
 void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/* What cannot be recorded is not allowed. */
+void notify_deny_unrecorded(struct enforcer *e, const struct call *call);
 /* The same without the answer, which is still to be given. */
 void notify_denied(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
 /* What the caller gets for a refused write: a protected name of a workspace is on a read-only mount, and git says so in words of its own. */
@@ -159,6 +161,16 @@ int notify_write_error(const struct decision *decision);
 /* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
+
+/* A call that was held goes on as if it had just come. */
+void notify_resume(struct enforcer *e, const struct call *call);
+
+/* ---- held.c: calls that wait for room in the log ---- */
+
+int held_start(struct enforcer *e);
+/* False when it has waited long enough, or cannot: it is to be refused. */
+bool held_add(struct enforcer *e, const struct call *call);
+void held_forget(struct enforcer *e, const struct launch *l);
 
 /* ---- exec.c, files.c, paths.c, processes.c, sockets.c: one class of calls each ---- */
 
@@ -171,6 +183,8 @@ unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
+/* Whether the object is a file of /proc that stands for a process of Cordon's. */
+bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
 int sockets_start(struct enforcer *e);
 /* A call an earlier enforcer left acting: undoes what it may have left behind. */
@@ -190,6 +204,7 @@ struct outcome {			/* how a call ended, for the record */
 	const char *verb;		/* "allow", "deny", "kill" */
 	int error_number;		/* 0: none */
 	const char *certainty;		/* emulated verified checked advisory */
+	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
 	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
 };
 
@@ -205,6 +220,8 @@ void record_failed(struct enforcer *e, struct launch *l, enum audit_severity sev
 void record_put_argv(struct json_out *j, const char *const *argv);
 /* A launch that was refused before anything ran. */
 void record_refused_launch(struct enforcer *e, uint64_t id, const struct launch_order *order, uid_t uid, const struct decision *decision);
+/* A process that no filter guards. uncounted: how many more there were since the last record. */
+void record_unsupervised(struct enforcer *e, pid_t pid, bool from_outside, bool stopped, unsigned uncounted);
 void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text);
 void record_layers(struct enforcer *e);
 /* The JSON object an agent sees. number: which refusal of the launch. */
@@ -224,9 +241,15 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* Whether pid is the process of a service, as PID 1 said last. */
+bool status_is_service(const struct enforcer *e, pid_t pid);
 /* A launch that is forgotten, or never was: what --launch says of it from now on. */
 void status_ended(struct enforcer *e, const struct launch *l);
 void status_refused(struct enforcer *e, uint64_t id);
+
+/* ---- watch.c: processes that no filter guards ---- */
+
+int watch_start(struct enforcer *e);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 
@@ -288,11 +311,14 @@ struct enforcer {
 	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
+	struct watch *watch;		/* watch.c's own */
+	struct held *held;		/* held.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */
 	uint64_t started_us;
 	uint64_t calls, denials;
+	uint64_t unsupervised, unsupervised_stopped;
 };
 
 uint64_t now_us(void);

@@ -109,6 +109,8 @@ static void refuse(struct enforcer *e, const struct call *call)
 		decision.verdict = VERDICT_DENY;
 		decision.tag = "hardline";
 		decision.rule = "boundary.call";
+		decision.origin = CODE_ORIGIN;
+		decision.hint = "work without this system call";
 	}
 	if (call->rule->why)
 		strncpy(decision.reason, call->rule->why, sizeof(decision.reason) - 1);
@@ -117,28 +119,45 @@ static void refuse(struct enforcer *e, const struct call *call)
 
 static void note(struct enforcer *e, const struct call *call)
 {
-	struct decision decision = { .verdict = VERDICT_ALLOW, .rule = "boundary.noted", .origin = { "", 0 } };
+	struct decision decision = { .verdict = VERDICT_ALLOW, .rule = "boundary.noted", .origin = CODE_ORIGIN };
 
 	snprintf(decision.reason, sizeof(decision.reason), "%s", call->rule->why);
 	record_call(e, call, &(struct outcome){ .decision = &decision, .verb = "allow", .certainty = "checked" });
 	notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
-static void deny_unrecorded(struct enforcer *e, const struct call *call)
+void notify_deny_unrecorded(struct enforcer *e, const struct call *call)
 {
 	struct decision decision = {
-		.verdict = VERDICT_DENY, .tag = "audit_unavailable", .rule = "boundary.audit", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "audit_unavailable", .rule = "boundary.audit", .origin = CODE_ORIGIN,
 		.reason = "the audit log cannot be written, and nothing is allowed that cannot be recorded",
+		.hint = "stop, and tell the operator that the audit log cannot be written",
 	};
 
 	notify_deny(e, call, &decision, EPERM, NULL);
 }
 
-static void handle(struct enforcer *e, const struct call *call)
+/* Whether a call of this class, when it is allowed, leaves a record. */
+static bool is_recorded(const struct enforcer *e, enum call_class class)
+{
+	switch (class) {
+	case CALL_TRACE:
+	case CALL_REFUSED:	/* a refusal has room of its own in the log */
+		return false;
+	case CALL_NOTED:
+		return true;
+	case CALL_OPEN:
+	case CALL_PATH:
+	case CALL_PROCESS:
+		return e->policy->audit_allowed == AUDIT_ALLOWED_ALL;
+	default:
+		return e->policy->audit_allowed != AUDIT_ALLOWED_NONE;
+	}
+}
+
+static void dispatch(struct enforcer *e, const struct call *call)
 {
 	e->calls++;
-	if (call->launch->subject.mode != MODE_OFF && audit_health(e->audit) < 0)
-		return deny_unrecorded(e, call);
 	switch (call->rule->class) {
 	case CALL_EXEC:
 		call->launch->execs++;
@@ -151,6 +170,8 @@ static void handle(struct enforcer *e, const struct call *call)
 		return path_handle(e, call);
 	case CALL_PROCESS:
 		return process_handle(e, call);
+	case CALL_TRACE:
+		return call->launch->subject.mode == MODE_OFF ? process_handle(e, call) : refuse(e, call);
 	case CALL_CONNECT:
 	case CALL_BIND:
 	case CALL_SEND:
@@ -163,6 +184,24 @@ static void handle(struct enforcer *e, const struct call *call)
 	default:
 		return refuse(e, call);
 	}
+}
+
+static void handle(struct enforcer *e, const struct call *call)
+{
+	/* Mode off refuses nothing because of the log: what is lost there is counted. */
+	if (call->launch->subject.mode == MODE_OFF || call->rule->class == CALL_REFUSED || call->rule->class == CALL_TRACE)
+		return dispatch(e, call);
+	if (audit_health(e->audit) < 0)
+		return notify_deny_unrecorded(e, call);
+	if (!is_recorded(e, call->rule->class) || audit_has_room(e->audit))
+		return dispatch(e, call);
+	if (!held_add(e, call))
+		notify_deny_unrecorded(e, call);
+}
+
+void notify_resume(struct enforcer *e, const struct call *call)
+{
+	handle(e, call);
 }
 
 static void handle_slot(struct enforcer *e, struct launch *l, struct table_slot *slot)
@@ -207,12 +246,14 @@ void notify_ready(struct enforcer *e, struct source *source, uint32_t events)
 static void recover_slot(struct enforcer *e, struct launch *l, struct table_slot *slot)
 {
 	struct decision decision = {
-		.verdict = VERDICT_DENY, .tag = "incomplete_evidence", .rule = "boundary.restart", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "incomplete_evidence", .rule = "boundary.restart", .origin = CODE_ORIGIN,
 		.reason = "the enforcer died while it acted for this call; whether it was done is not known",
+		.hint = "look whether it was done before it is tried again",
 	};
 	static const struct decision killed = {
-		.verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.restart", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.restart", .origin = CODE_ORIGIN,
 		.reason = "the enforcer died between judging this exec and verifying it, and the process with it",
+		.hint = "start the command again",
 	};
 	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
 	enum slot_stage stage = __atomic_load_n(&slot->stage, __ATOMIC_ACQUIRE);

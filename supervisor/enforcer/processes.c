@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that act on another process: signals in every form, limits, priorities, CPU sets.
+ * Calls that act on another process: signals in every form, limits, priorities, CPU sets; in mode off also tracing and reading or writing its memory.
  *
  * Inside the agent's own launches they are ordinary; beyond, and towards what is Cordon's, they are refused and recorded. CONTINUE is safe here: the
  * verdict used register values alone, and a pid that is reused meanwhile, or a descriptor that is swapped, meets the Landlock signal scope of the
@@ -11,15 +11,18 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/boundary/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ioprio.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 enum target_kind { TARGET_KILL, TARGET_PROCESS, TARGET_PIDFD, TARGET_PRIORITY, TARGET_IO_PRIORITY };
 
@@ -43,6 +46,12 @@ static const struct process_call {
 	{ SYS_sched_setattr, TARGET_PROCESS, 0, 0 },
 	{ SYS_setpriority, TARGET_PRIORITY, 1, 0 },
 	{ SYS_ioprio_set, TARGET_IO_PRIORITY, 1, 0 },
+	/* Only from mode off: elsewhere their registers refuse them. */
+	{ SYS_ptrace, TARGET_PROCESS, 1, 0 },
+	{ SYS_process_vm_readv, TARGET_PROCESS, 0, 0 },
+	{ SYS_process_vm_writev, TARGET_PROCESS, 0, 0 },
+	{ SYS_pidfd_getfd, TARGET_PIDFD, 0, 0 },
+	{ SYS_process_madvise, TARGET_PIDFD, 0, 0 },
 };
 
 enum reach { REACH_OWN, REACH_NOBODY, REACH_FOREIGN, REACH_CORDON, REACH_ALL };
@@ -55,8 +64,9 @@ static bool is_own_thread(pid_t caller, pid_t target)
 
 static enum reach reach_of_process(const struct enforcer *e, const struct launch *l, pid_t pid)
 {
-	pid_t at = pid;
+	pid_t at;
 
+	pid = at = process_group(pid); /* any thread stands for its process: a signal to one ends them all */
 	if (pid == getpid() || pid == 1)
 		return REACH_CORDON;
 	for (int hops = 0; at > 1 && hops < 4096; hops++) {
@@ -74,10 +84,29 @@ static enum reach reach_of_process(const struct enforcer *e, const struct launch
 	return REACH_FOREIGN;
 }
 
-/* A process group lives in one session, and a launch's sessions are its own: one member tells for all. */
+/*
+ * A process group lives in one session, and a launch's sessions are its own: one member tells for all. The leader, whose number is the group's; where
+ * it has ended, as a dead zygote whose keepers live, whoever is found first.
+ */
 static enum reach reach_of_group(const struct enforcer *e, const struct launch *l, pid_t group)
 {
-	return reach_of_process(e, l, group);
+	enum reach reach = reach_of_process(e, l, group);
+	struct dirent *entry;
+	DIR *proc;
+
+	if (reach != REACH_NOBODY || group <= 0)
+		return reach;
+	proc = opendir("/proc");
+	if (!proc)
+		return REACH_FOREIGN;
+	while (reach == REACH_NOBODY && (entry = readdir(proc))) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid > 0 && process_group_id(pid) == group)
+			reach = reach_of_process(e, l, pid);
+	}
+	closedir(proc);
+	return reach;
 }
 
 static enum reach reach_of_pidfd(const struct enforcer *e, const struct call *call, int fd)
@@ -116,12 +145,29 @@ static enum reach find_reach(const struct enforcer *e, const struct call *call, 
 	case TARGET_PIDFD:
 		return reach_of_pidfd(e, call, value);
 	case TARGET_PRIORITY:
+		if (which == PRIO_PGRP && value)
+			return reach_of_group(e, call->launch, value);
 		return which == PRIO_PROCESS || which == PRIO_PGRP ? reach_of_number(e, call, value) : REACH_ALL;
 	case TARGET_IO_PRIORITY:
+		if (which == IOPRIO_WHO_PGRP && value)
+			return reach_of_group(e, call->launch, value);
 		return which == IOPRIO_WHO_PROCESS || which == IOPRIO_WHO_PGRP ? reach_of_number(e, call, value) : REACH_ALL;
 	default:
 		return REACH_FOREIGN;
 	}
+}
+
+bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object)
+{
+	struct statfs fs;
+	const char *at = object->path;
+
+	if (object->fd < 0 || fstatfs(object->fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
+		return false;
+	/* Wherever this proc is mounted: PID, or the TID of PID/task/TID, is the first name that is all digits. */
+	while ((at = strchr(at, '/')) && (strspn(at + 1, "0123456789") == 0 || at[1 + strspn(at + 1, "0123456789")] != '/'))
+		at++;
+	return at && reach_of_process(e, l, atoi(at + 1)) == REACH_CORDON;
 }
 
 static void describe(const struct call *call, const struct process_call *c, struct buf *ret_what)
@@ -147,7 +193,7 @@ void process_handle(struct enforcer *e, const struct call *call)
 {
 	static const struct process_call unknown = { -1, TARGET_KILL, 0, 0 };
 	const struct process_call *c = &unknown;
-	struct decision decision = { .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = { "", 0 },
+	struct decision decision = { .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = CODE_ORIGIN,
 				     .hint = "act on processes of your own launches only" };
 	_cleanup_buf_ struct buf what = { 0 };
 	const char *reason;

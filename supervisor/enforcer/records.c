@@ -191,6 +191,8 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 	/* Only in off does a launch's process become somebody else. */
 	if (l)
 		json_uint(j, "uid", l->subject.mode == MODE_OFF ? process_uid(pid, l->spec->uid) : l->spec->uid);
+	else
+		json_int(j, "uid", (int)process_uid(pid, (uid_t)-1));
 	put_executable(j, pid);
 	if (full) {
 		put_command_line(j, pid);
@@ -273,7 +275,10 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 		put_decision(&j, o->shadow);
 		json_object_end(&j);
 	}
-	audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
+	if (o->reserved)
+		audit_record_reserved(e->audit, "syscall", AUDIT_INFO, &members);
+	else
+		audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
 }
 
 void record_repeat_members(const struct call *call, const struct outcome *o, struct buf *ret_members)
@@ -314,6 +319,21 @@ void record_protected(struct enforcer *e, struct launch *launch, pid_t pid, cons
 	audit_record(e->audit, "syscall", AUDIT_MED, true, &members);
 }
 
+void record_unsupervised(struct enforcer *e, pid_t pid, bool from_outside, bool stopped, unsigned uncounted)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	json_text(&j, "origin", from_outside ? "outside" : "orphan");
+	json_text(&j, "action", stopped ? "stop" : "leave");
+	json_text(&j, "reason", from_outside ? "started from outside the container past every entry name: no filter guards it" :
+					       "left behind by a process that no filter guarded");
+	put_process(&j, NULL, pid, true);
+	if (uncounted)
+		json_uint(&j, "not_recorded_before", uncounted);
+	audit_record(e->audit, "unsupervised_process", AUDIT_MED, true, &members);
+}
+
 void record_begin(struct enforcer *e, const struct launch *l)
 {
 	_cleanup_buf_ struct buf members = { 0 };
@@ -337,7 +357,7 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);
 	json_uint(&j, "start_us", now_us() - l->spec->asked_us);
-	audit_record(e->audit, "cmd_begin", AUDIT_INFO, false, &members);
+	audit_record_vital(e->audit, "cmd_begin", AUDIT_INFO, &members);
 }
 
 void record_end(struct enforcer *e, const struct launch *l, int status)
@@ -356,7 +376,7 @@ void record_end(struct enforcer *e, const struct launch *l, int status)
 	json_uint(&j, "denials", l->denials);
 	if (l->spec)
 		json_uint(&j, "duration_us", now_us() - l->spec->asked_us);
-	audit_record(e->audit, "cmd_end", AUDIT_INFO, false, &members);
+	audit_record_vital(e->audit, "cmd_end", AUDIT_INFO, &members);
 }
 
 void record_failed(struct enforcer *e, struct launch *l, enum audit_severity severity, const char *text, const struct decision *decision)

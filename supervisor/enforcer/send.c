@@ -82,9 +82,10 @@ static void record_allowed(struct enforcer *e, const struct talk *t, const char 
 	talk_record_allowed(e, t, path, "emulated", 0);
 }
 
-static int refuse(struct enforcer *e, struct talk *t, const char *rule, const char *reason)
+static int refuse(struct enforcer *e, struct talk *t, const char *tag, const char *rule, const char *reason)
 {
-	t->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "network_guard", .rule = rule, .origin = { "", 0 } };
+	t->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = CODE_ORIGIN,
+				   .hint = "send through a TCP or UDP socket, to an address that is named plainly" };
 	snprintf(t->decision.reason, sizeof(t->decision.reason), "%s", reason);
 	talk_record_denied(e, t, "", EPERM);
 	return -EPERM;
@@ -103,6 +104,9 @@ int send_judge_name(struct enforcer *e, struct talk *t, const struct message *m,
 {
 	char path[RESOLVE_PATH_MAX];
 
+	/* The call was let in with room for one record; a batch may go to a thousand places. */
+	if (!audit_has_room(e->audit))
+		return refuse(e, t, "audit_unavailable", "boundary.audit", "the audit log is full for the moment, and nothing is allowed that cannot be recorded");
 	take_name(t, m);
 	if (!talk_judge(e, t, ACTION_CONNECT, path)) {
 		talk_record_denied(e, t, path, error_number);
@@ -221,9 +225,9 @@ static int send_ip(struct enforcer *e, struct talk *t, const struct message *m)
 
 	take_name(t, m);
 	if (!stream && t->type != SOCK_DGRAM) /* none is made here; one that was inherited writes its own addresses */
-		return refuse(e, t, "network.raw", "Raw sockets go around every address rule.");
+		return refuse(e, t, "network_guard", "network.raw", "Raw sockets go around every address rule.");
 	if (!message_controls_stay(m))
-		return refuse(e, t, "network.ancillary", "This ancillary data could lead the message elsewhere.");
+		return refuse(e, t, "network_guard", "network.ancillary", "This ancillary data could lead the message elsewhere.");
 	if (m->flags & MSG_ZEROCOPY) /* would send from our memory, which changes; programs then send plainly */
 		return -ENOBUFS;
 	if (!stream && m->total > DATAGRAM_MAX)

@@ -132,7 +132,7 @@ static struct zygote *zygote_start(struct enforcer *e, uint64_t id, bool off, st
 		return NULL;
 	}
 	z->id = id;
-	pid1_tell(e, ENFORCER_KEEP, KEPT_ZYGOTE, id, 0, NULL, z->source.fd);
+	pid1_tell(e, ENFORCER_KEEP, KEPT_ZYGOTE, id, z->pid, NULL, z->source.fd);
 	z->next = e->zygotes;
 	e->zygotes = z;
 	return z;
@@ -154,7 +154,7 @@ struct zygote *zygote_for(struct enforcer *e, const char *agent, uid_t uid, bool
 	return zygote_start(e, id, off, ret_error);
 }
 
-void zygote_adopt(struct enforcer *e, uint64_t id, int fd)
+void zygote_adopt(struct enforcer *e, uint64_t id, pid_t pid, int fd)
 {
 	struct zygote *z = calloc(1, sizeof(*z));
 
@@ -164,7 +164,7 @@ void zygote_adopt(struct enforcer *e, uint64_t id, int fd)
 	}
 	z->id = id;
 	z->ready = true;
-	z->pid = -1;
+	z->pid = pid;
 	if (source_add(e, &z->source, fd, EPOLLIN, zygote_ready) < 0) {
 		free(z);
 		return;

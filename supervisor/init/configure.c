@@ -109,7 +109,7 @@ int init_main(const struct init_options *options)
 	struct init_settings s = {
 		.enforcer_program = "/proc/self/exe",
 		.enforcer_argv = enforcer_argv,
-		.client = "/usr/bin/cordon",
+		.client = CORDON_CLIENT,
 		.ca_dir = CORDON_CA_DIR,
 		.trust_dir = CORDON_TRUST_DIR,
 		.trust_spare_dir = "/run/cordon-trust",

@@ -117,9 +117,11 @@ static void fill_queue(struct init *init)
 	e->nr_queued = 0;
 	text_begin(init, &begin);
 	enforcer_append(e, &(struct init_message){ .type = INIT_BEGIN }, begin.data, -1);
-	for (size_t i = 0; i < e->kept.nr; i++)
-		enforcer_append(e, &(struct init_message){ .type = INIT_KEPT, .kind = e->kept.items[i].kind, .id = e->kept.items[i].id }, NULL,
-		       e->kept.items[i].fd);
+	for (size_t i = 0; i < e->kept.nr; i++) {
+		const struct kept *k = &e->kept.items[i];
+
+		enforcer_append(e, &(struct init_message){ .type = INIT_KEPT, .kind = k->kind, .id = k->id, .number = k->number }, NULL, k->fd);
+	}
 	enforcer_append(e, &(struct init_message){ .type = INIT_KEPT_END }, NULL, -1);
 	if (init->environment)
 		enforcer_append(e, &(struct init_message){ .type = INIT_ENVIRONMENT }, init->environment, -1);
@@ -242,7 +244,7 @@ static void on_keep(struct init *init, const struct init_message *m, int fd)
 
 	if (fd < 0)
 		return;
-	r = kept_put(&init->enforcer.kept, m->kind, m->id, fd);
+	r = kept_put(&init->enforcer.kept, m->kind, m->id, m->number, fd);
 	if (r < 0)
 		init_say(init, "cannot keep a descriptor (kind %u, id %llu): %s", m->kind, (unsigned long long)m->id, strerror(-r));
 }

@@ -109,7 +109,7 @@ static int guard_namespace(struct init *init, struct err *ret_error)
 		return err_set(ret_error, -ENOTSUP, "not PID 1");
 	r = mounts_host_leave(&fd, ret_error);
 	if (r == 0)
-		r = kept_put(&init->enforcer.kept, KEPT_CONTAINER_MOUNTS, 0, fd);
+		r = kept_put(&init->enforcer.kept, KEPT_CONTAINER_MOUNTS, 0, 0, fd);
 	return r < 0 ? r : guard_in_helper(init, ret_error);
 }
 

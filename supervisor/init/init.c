@@ -198,6 +198,9 @@ static void on_event(struct init *init, const struct epoll_event *event)
 	case TAG_LOG:
 		service_on_log(init, &init->services[event->data.u64 >> 8]);
 		break;
+	case TAG_NOTIFY:
+		service_on_notified(init, &init->services[event->data.u64 >> 8]);
+		break;
 	}
 }
 

@@ -38,6 +38,7 @@ bool restarts_again(struct restarts *r, uint64_t now_ms, uint64_t ran_ms, unsign
 struct kept {
 	uint32_t kind;
 	uint64_t id;
+	int64_t number;		/* the enforcer's word on it, told to the next one */
 	int fd;
 };
 
@@ -49,7 +50,7 @@ struct kept_table {
 #define KEPT_MAX 16384
 
 /* Takes fd; one already there under this name is closed. Returns 0, -ENOSPC or -ENOMEM (fd closed). */
-int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int fd);
+int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int64_t number, int fd);
 /* Returns 0 or -ENOENT. */
 int kept_drop(struct kept_table *table, uint32_t kind, uint64_t id);
 size_t kept_count(const struct kept_table *table, uint32_t kind);
@@ -81,6 +82,8 @@ pid_t spawn_function(const struct spawn *spawn, int (*function)(void *argument),
 int prepare_process(struct err *ret_error);
 /* A folder of ours: made with missing parents, or taken when it is a folder of our user. A symlink in the way is refused. */
 int prepare_folder(const char *path, mode_t mode, struct err *ret_error);
+/* Parents are the image's business: made plainly when missing, not judged. Returns 0 or -errno. */
+int prepare_parents(const char *path);
 /* The first thing of all: until the loop runs, signals wait. */
 void prepare_signals(void);
 /* Undoes in a child what prepare_process did to limits and signals. */
@@ -92,17 +95,25 @@ struct probe_report {		/* shared memory: the helper writes, PID 1 prints */
 	char why[200];		/* the latest reason for "not yet" */
 };
 
+#define PROBE_EXIT_HUNG 2
+
 struct probe {
 	enum probe_kind kind;
 	uint16_t port;
+	uid_t owner;			/* whose listener the port must be, for the kinds that prove nothing in band */
+	unsigned timeout_ms;		/* for an answer, and between two questions of probe_watch(); 0: the default */
 	const char *url, *ca_file;
 	struct probe_report *report;
 };
 
 /* Tries until the service is ready: returns 0 then, 1 when the probe itself cannot work. */
 int probe_run(void *probe);
+/* Asks a service that was ready, every timeout_ms: returns PROBE_EXIT_HUNG when three answers in a row did not come. */
+int probe_watch(void *probe);
 /* One attempt. Returns 0 or -errno with ret_why. */
 int probe_once(const struct probe *probe, char *ret_why, size_t why_bytes);
+/* probe_owner.c: 0 when every listener on the port, as tables of the form of /proc/net/tcp tell it, is owner's; else -EPERM with ret_why. */
+int probe_owner(const char *const *tables, uint16_t port, uid_t owner, char *ret_why, size_t why_bytes);
 /* The first PEM certificate in text without white space; NULL when there is none. Owned by the caller. */
 char *probe_certificate(const char *text);
 
@@ -117,6 +128,7 @@ struct trust_job {
 	const struct init_settings *settings;
 	const char *short_id;
 	struct user_identity owner;		/* the proxy: may read the key */
+	bool p12;				/* which imports the CA as PKCS#12 */
 	uint16_t port;
 	struct trust_report *report;
 };
@@ -164,9 +176,10 @@ struct service_run {
 	enum service_state state;
 	pid_t pid, prober;		/* 0: none */
 	uint64_t started_ms, deadline_ms, start_ms;
+	uint64_t watch_ms;		/* when to start the prober that asks whether it is alive */
 	struct restarts restarts;
 	struct probe_report *report;	/* shared with the prober */
-	int log_pipe, log_file;
+	int log_pipe, log_file, notify_pipe;
 	uint64_t log_bytes;
 	char tail[LOG_TAIL_BYTES];
 	size_t tail_len;
@@ -237,7 +250,7 @@ struct init {
 	unsigned refused_in_second, refused_uncounted;
 };
 
-enum event_tag { TAG_SIGNAL = 1, TAG_CHANNEL, TAG_LOG };
+enum event_tag { TAG_SIGNAL = 1, TAG_CHANNEL, TAG_LOG, TAG_NOTIFY };
 
 uint64_t now_ms(void);
 void init_say(const struct init *init, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -278,7 +291,16 @@ void service_on_log(struct init *init, struct service_run *s);
 /* The last lines as one printable line. */
 void service_tail(const struct service_run *s, char *ret_text, size_t text_bytes);
 
+/* service_start.c */
+#define NOTIFY_FD_TEXT "3"	/* INIT_CHANNEL_FD: where spawn puts a channel */
+int service_user(const struct init *init, const struct service_run *s, struct user_identity *ret_identity, struct err *ret_error);
+/* The service's process and the prober that waits for it. Returns 0, or -errno with ret_error worded for "service NAME: …". */
+int service_start_processes(struct init *init, struct service_run *s, struct err *ret_error);
+int service_start_prober(struct init *init, struct service_run *s, bool alive, const struct user_identity *identity);
+void service_close_notification(struct service_run *s);
+
 /* service.c */
+void service_on_notified(struct init *init, struct service_run *s);
 int services_open(struct init *init);
 void service_start(struct init *init, struct service_run *s);
 void service_on_exit(struct init *init, struct service_run *s, int status);

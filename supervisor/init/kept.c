@@ -35,7 +35,7 @@ static int grow(struct kept_table *table)
 	return 0;
 }
 
-int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int fd)
+int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int64_t number, int fd)
 {
 	struct kept *k = find(table, kind, id);
 	int r;
@@ -43,6 +43,7 @@ int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int fd)
 	if (k) {
 		close(k->fd);
 		k->fd = fd;
+		k->number = number;
 		return 0;
 	}
 	r = grow(table);
@@ -50,7 +51,7 @@ int kept_put(struct kept_table *table, uint32_t kind, uint64_t id, int fd)
 		close(fd);
 		return r;
 	}
-	table->items[table->nr++] = (struct kept){ .kind = kind, .id = id, .fd = fd };
+	table->items[table->nr++] = (struct kept){ .kind = kind, .id = id, .number = number, .fd = fd };
 	return 0;
 }
 

@@ -131,8 +131,7 @@ void prepare_undo(void)
 	umask(022);
 }
 
-/* Parents are the image's business: made plainly when missing, not judged. */
-static int make_parents(const char *path)
+int prepare_parents(const char *path)
 {
 	char parent[PATH_MAX];
 
@@ -154,7 +153,7 @@ int prepare_folder(const char *path, mode_t mode, struct err *ret_error)
 	struct stat st;
 	int r;
 
-	r = make_parents(path);
+	r = prepare_parents(path);
 	if (r == 0 && mkdir(path, mode) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r < 0)

@@ -23,13 +23,15 @@
 
 #define FIRST_PAUSE_MS 50
 #define MAX_PAUSE_MS 1000
-#define ANSWER_TIMEOUT_S 3
+#define ANSWER_TIMEOUT_MS 3000
+#define MISSES_MAX 3
 #define ANSWER_LIMIT_BYTES 65536
 
-static int connect_loopback(uint16_t port, char *ret_why, size_t why_bytes)
+static int connect_loopback(const struct probe *probe, uint16_t port, char *ret_why, size_t why_bytes)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	const struct timeval timeout = { .tv_sec = ANSWER_TIMEOUT_S };
+	const unsigned ms = probe->timeout_ms ? probe->timeout_ms : ANSWER_TIMEOUT_MS;
+	const struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
 
 	if (fd < 0)
@@ -46,9 +48,9 @@ static int connect_loopback(uint16_t port, char *ret_why, size_t why_bytes)
 }
 
 /* The whole answer, ended by the server: requests are HTTP/1.0. */
-static int ask(uint16_t port, const char *request, struct buf *ret_answer, char *ret_why, size_t why_bytes)
+static int ask(const struct probe *probe, uint16_t port, const char *request, struct buf *ret_answer, char *ret_why, size_t why_bytes)
 {
-	_cleanup_close_ int fd = connect_loopback(port, ret_why, why_bytes);
+	_cleanup_close_ int fd = connect_loopback(probe, port, ret_why, why_bytes);
 	int r;
 
 	if (fd < 0)
@@ -90,7 +92,7 @@ static int probe_http(const struct probe *probe, char *ret_why, size_t why_bytes
 	}
 	path = strchr(url + 7, '/');
 	snprintf(request, sizeof(request), "%s %s HTTP/1.0\r\nHost: %s:%u\r\nContent-Length: 0\r\n\r\n", method, path ? path : "/", host, port);
-	r = ask((uint16_t)port, request, &answer, ret_why, why_bytes);
+	r = ask(probe, (uint16_t)port, request, &answer, ret_why, why_bytes);
 	if (r < 0)
 		return r;
 	/* A server that complains about an empty request (4xx) has read it: it is up. */
@@ -120,7 +122,7 @@ static int probe_proxy_ca(const struct probe *probe, char *ret_why, size_t why_b
 	static const char request[] = "GET http://mitm.it/cert/pem HTTP/1.0\r\nHost: mitm.it\r\n\r\n";
 	_cleanup_buf_ struct buf answer = { 0 }, file = { 0 };
 	_cleanup_free_ char *theirs = NULL, *ours = NULL;
-	int r = ask(probe->port, request, &answer, ret_why, why_bytes);
+	int r = ask(probe, probe->port, request, &answer, ret_why, why_bytes);
 
 	if (r < 0)
 		return r;
@@ -140,23 +142,32 @@ static int probe_proxy_ca(const struct probe *probe, char *ret_why, size_t why_b
 
 int probe_once(const struct probe *probe, char *ret_why, size_t why_bytes)
 {
-	int fd;
+	static const char *const socket_tables[] = { "/proc/self/net/tcp", "/proc/self/net/tcp6", NULL };
+	int fd, r;
 
 	switch (probe->kind) {
 	case PROBE_TCP:
-		fd = connect_loopback(probe->port, ret_why, why_bytes);
+		fd = connect_loopback(probe, probe->port, ret_why, why_bytes);
 		if (fd < 0)
 			return fd;
 		close(fd);
-		return 0;
+		return probe_owner(socket_tables, probe->port, probe->owner, ret_why, why_bytes);
 	case PROBE_HTTP:
-		return probe_http(probe, ret_why, why_bytes);
+		r = probe_http(probe, ret_why, why_bytes);
+		return r < 0 ? r : probe_owner(socket_tables, probe->port, probe->owner, ret_why, why_bytes);
 	case PROBE_PROXY_CA:
 		return probe_proxy_ca(probe, ret_why, why_bytes);
 	default:
 		snprintf(ret_why, why_bytes, "unknown kind of probe");
 		return -EINVAL;
 	}
+}
+
+static void pause_for(unsigned ms)
+{
+	const struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	nanosleep(&pause, NULL);
 }
 
 int probe_run(void *argument)
@@ -167,7 +178,6 @@ int probe_run(void *argument)
 
 	for (;;) {
 		char why[sizeof(probe->report->why)] = "";
-		struct timespec pause;
 
 		r = probe_once(probe, why, sizeof(why));
 		if (r == 0)
@@ -175,8 +185,22 @@ int probe_run(void *argument)
 		memcpy(probe->report->why, why, sizeof(why));
 		if (r == -EINVAL)
 			return 1;
-		pause = (struct timespec){ .tv_sec = pause_ms / 1000, .tv_nsec = (long)(pause_ms % 1000) * 1000000 };
-		nanosleep(&pause, NULL);
+		pause_for(pause_ms);
 		pause_ms = pause_ms * 3 / 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : pause_ms * 3 / 2;
 	}
+}
+
+int probe_watch(void *argument)
+{
+	const struct probe *probe = argument;
+	unsigned misses = 0;
+
+	while (misses < MISSES_MAX) {
+		char why[sizeof(probe->report->why)] = "";
+
+		pause_for(probe->timeout_ms);
+		misses = probe_once(probe, why, sizeof(why)) == 0 ? 0 : misses + 1;
+		memcpy(probe->report->why, why, sizeof(why));
+	}
+	return PROBE_EXIT_HUNG;
 }

@@ -122,6 +122,22 @@ static int store_pair(const struct trust_job *job, const struct buf *key, const 
 	return trust_file_write(path, certificate->data, certificate->len, 0644, &job->owner, ret_error);
 }
 
+/* The same for a proxy that imports a PKCS#12 file, with an empty password: the folder is what protects it. Read back before it is believed. */
+static int store_p12(const struct trust_job *job, const char *key, const char *certificate, struct err *ret_error)
+{
+	char path[PATH_MAX];
+	char *const pack[] = { "openssl", "pkcs12", "-export", "-inkey", (char *)(uintptr_t)key, "-in", (char *)(uintptr_t)certificate, "-name",
+			       "Cordon CA", "-out", path, "-passout", "pass:", NULL };
+	char *const check[] = { "openssl", "pkcs12", "-in", path, "-passin", "pass:", "-nodes", "-noout", NULL };
+
+	join(path, job->settings->ca_dir, "ca.p12");
+	if (trust_run_tool(pack, -1) != 0 || trust_run_tool(check, -1) != 0)
+		return err_set(ret_error, -EIO, "openssl pkcs12 failed, so there is no %s to import", path);
+	if (geteuid() == 0 && lchown(path, job->owner.uid, job->owner.gid) < 0)
+		return err_set(ret_error, -errno, "cannot give %s to the proxy: %s", path, strerror(errno));
+	return 0;
+}
+
 int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error)
 {
 	const char *dir = job->settings->ca_dir;
@@ -147,6 +163,8 @@ int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, stru
 		return err_set(ret_error, r, "cannot read what openssl wrote: %s", strerror(-r));
 	r = store_pair(job, &key, ret_certificate, ret_error);
 	explicit_bzero(key.data, key.len);
+	if (r == 0 && job->p12)
+		r = store_p12(job, key_path, certificate_path, ret_error);
 	(void)unlink(key_path);
 	(void)unlink(certificate_path);
 	/* Only now is the folder the proxy's: no file was written by root into a folder of somebody else. */

@@ -36,6 +36,14 @@ const char *trust_dir(const struct init *init)
 	return init->trust_report->spare_dir ? init->settings->trust_spare_dir : init->settings->trust_dir;
 }
 
+static bool names_p12(const struct strings *command)
+{
+	for (size_t i = 0; i < command->nr; i++)
+		if (strstr(command->items[i], "{P12}"))
+			return true;
+	return false;
+}
+
 /* The CA is made while the enforcer probes the kernel: the two do not need each other. */
 void trust_start(struct init *init)
 {
@@ -50,6 +58,7 @@ void trust_start(struct init *init)
 		return;
 	}
 	job.port = proxy->policy->port;
+	job.p12 = names_p12(&proxy->policy->command);
 	if (geteuid() != 0) {
 		job.owner = (struct user_identity){ .uid = geteuid(), .gid = getegid() };
 	} else if (user_find(init->settings->etc_dir, proxy->policy->user, &job.owner, &e) < 0) {

@@ -28,7 +28,7 @@ static bool keeps_its_option(const struct walk *w, const char *word, uint8_t fla
 
 static void take_word(struct walk *w, const char *word, uint8_t flags, size_t at)
 {
-	if (!keeps_its_option(w, word, flags) && flags & WORD_DYNAMIC && !(flags & WORD_OPERAND) && !w->operands_only && walk_style(w) != STYLE_WORDS && options_may_harm(w))
+	if (word_may_be_option(flags) && !keeps_its_option(w, word, flags) && !w->operands_only && walk_style(w) != STYLE_WORDS && options_may_harm(w))
 		walk_add_hit(w, EFFECT_UNKNOWN, (struct condition){ 0 }, NULL, word);
 	if (!is_option(w, word, flags)) {
 		operands_take(w, word, flags, at);
@@ -72,7 +72,7 @@ static void take_expression(struct walk *w, const char *word, uint8_t flags, siz
 {
 	struct found found;
 
-	if (flags & WORD_DYNAMIC && !(flags & WORD_OPERAND))
+	if (word_may_be_option(flags) && !(flags & WORD_GLOB && !options_any_matches(w, word)))
 		walk_add_hit(w, EFFECT_UNKNOWN, (struct condition){ 0 }, NULL, word);
 	if (strchr("(),!", *word) && *word && !word[1])
 		return;
@@ -109,30 +109,62 @@ static bool holds(struct condition when, labels set)
 	return (set & when.all) == when.all && !(set & when.none);
 }
 
-static unsigned base_effects(const struct command *command, labels set)
+static const struct base_rule *base_rule(const struct command *command, labels set)
 {
 	size_t i;
 
 	for (i = 0; i < command->nr_bases; i++)
 		if (holds(command->bases[i].when, set))
-			return command->bases[i].effects;
-	return command->effects;
+			return &command->bases[i];
+	return NULL;
+}
+
+/* A subcommand that says nothing of the page means what stands above it. */
+static enum page page_of(const struct walk *w, const struct base_rule *base)
+{
+	size_t i = w->nr_chain;
+
+	if (base && base->page)
+		return base->page;
+	while (i && !w->chain[i - 1]->page)
+		i--;
+	return i ? w->chain[i - 1]->page : PAGE_NONE;
 }
 
 static void sum_up(struct walk *w)
 {
 	struct arguments *a = w->ret;
+	const struct base_rule *base;
 	size_t i;
 
 	if (w->nr_operands == 0)
 		a->labels |= LABEL_BARE;
-	a->effects |= base_effects(walk_leaf(w), a->labels);
+	base = base_rule(walk_leaf(w), a->labels);
+	a->effects |= base ? base->effects : walk_leaf(w)->effects;
+	a->page = page_of(w, base);
 	for (i = 0; i < a->nr_hits; i++) {
 		if (holds(a->hits[i].when, a->labels))
 			a->effects |= a->hits[i].effects;
 		else
 			a->hits[i].effects = 0;
 	}
+	for (i = 0; i < a->nr_items; i++)
+		if ((a->items[i].role == ROLE_WRITE || a->items[i].role == ROLE_DELETE) && !holds(a->items[i].when, a->labels))
+			a->items[i].role = ROLE_READ;
+	if (a->page && a->effects & EFFECT_UNKNOWN)
+		a->page = PAGE_CHANGES;
+}
+
+/* A tool that looks for its --help among all words before anything else. */
+static bool asks_about_itself(const struct command *command, struct words words)
+{
+	size_t i, n;
+
+	for (i = 1; command->asks.nr && i < words.nr; i++)
+		for (n = 0; n < command->asks.nr; n++)
+			if (!(words.flags && words.flags[i]) && strcmp(words.text[i], command->asks.items[n]) == 0)
+				return true;
+	return false;
 }
 
 /* "PROGRAM --version" and "PROGRAM --help" only print, for programs that do no worse than work. */
@@ -141,6 +173,8 @@ static bool is_query(const struct command *command, struct words words)
 	const unsigned ordinary = EFFECT_READ | EFFECT_STATE | EFFECT_WRITE | EFFECT_CODE | EFFECT_NETWORK | EFFECT_NETWORK_MUTATE | EFFECT_FETCH |
 				  EFFECT_SECRET | EFFECT_SHELL | EFFECT_TYPED | EFFECT_UNSEEN | EFFECT_PERSIST | EFFECT_DYNAMIC | EFFECT_SYSTEM;
 
+	if (asks_about_itself(command, words))
+		return true;
 	return words.nr == 2 && !(command->effects & ~ordinary) && command->style != STYLE_WORDS && !(words.flags && words.flags[1]) &&
 	       (strcmp(words.text[1], "--version") == 0 || strcmp(words.text[1], "--help") == 0);
 }
@@ -150,6 +184,7 @@ void arguments_parse(const struct command *command, struct words words, labels k
 	struct walk w = { .words = words, .at = 1, .chain = { command }, .nr_chain = 1, .ret = ret };
 
 	ret->effects = 0;
+	ret->page = command->elsewhere ? PAGE_KEEPS : PAGE_NONE;
 	ret->labels = known;
 	ret->nr_items = ret->nr_hits = 0;
 	ret->command = command;

@@ -36,6 +36,12 @@ void scope_free(struct scope *scope);
 
 enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL, ACTION_HTTP };
 
+enum session {
+	SESSION_NONE,		/* there are no browser sessions here */
+	SESSION_USER,		/* the launch has one to talk to */
+	SESSION_DAEMON,		/* the launch is one */
+};
+
 struct judge_subject {		/* who asks */
 	enum mode mode;
 	bool unreviewed_allow;
@@ -47,6 +53,7 @@ struct judge_subject {		/* who asks */
 	const struct scope *scope;		/* NULL or empty: none was declared */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
 	struct arena *arena;			/* room for reading command texts (SHELL_ARENA_BYTES); NULL: none can be read */
+	enum session session;
 	const struct transport *transport;	/* what judge_transport() says of the launch, or NULL */
 };
 
@@ -60,6 +67,7 @@ struct action {
 	const char *const *environment;	/* the envp of the exec, or NULL */
 	const char *caller;		/* canonical path of the program that execs, or NULL when it is not known */
 	const char *const *caller_environment;	/* what that program began with, or NULL */
+	bool snapshot_holds;		/* a snapshot of the agent's page was taken, and nothing has changed the page since */
 	bool first;			/* the exec a launch begins with, made by Cordon itself: argv is the launch's own */
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;
@@ -70,6 +78,8 @@ struct action {
 	socklen_t address_bytes;
 	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */
 	bool agent_listens;		/* loopback: the listener there belongs to an agent */
+	bool of_session;		/* what listens there is a browser session's */
+	bool session_client;		/* and the caller is that session's own tool, or part of the session */
 	/* ACTION_ENVIRONMENT: name, or NAME=value */
 	const char *text;
 	/* ACTION_STDIN: bytes typed */
@@ -81,15 +91,19 @@ struct action {
 	const char *call;
 };
 
+/* Where a rule stands that is no data: its place in the source. */
+#define CODE_ORIGIN ((struct origin){ .file = __FILE__, .line = __LINE__ })
+
 struct decision {
 	enum verdict verdict;
 	bool unreviewed;		/* was review, passed because nobody reviews */
 	const char *tag;		/* NULL unless deny */
 	const char *rule;		/* id, never NULL */
-	struct origin origin;		/* file "" for rules that stand in code */
+	struct origin origin;		/* in the policy folder, or in the source for rules that stand in code */
 	char reason[256];		/* one sentence, ASCII, agent bytes escaped */
-	const char *hint;		/* or NULL */
+	const char *hint;		/* what is allowed instead; NULL for an allow without one */
 	unsigned effects;		/* enum effect bits, ACTION_EXEC */
+	enum page page;			/* what it means for the agent's page, ACTION_EXEC */
 };
 
 /* Always fills ret_decision; what it does not understand is a deny with tag invalid_request or incomplete_evidence. */

@@ -173,14 +173,14 @@ static bool deny_secret(const struct judging *j, const char *path)
 
 	quote_text(&q, path);
 	if (path_is_own(j->policy, path))
-		answer_deny(j, "protected_path", PATHS_RULE("path.own", own, NULL), "%s belongs to Cordon.", q.text);
+		answer_deny(j, "protected_path", PATHS_RULE("path.own", own, "leave Cordon's own files alone; work with files of the project"), "%s belongs to Cordon.", q.text);
 	else if (path_in_list(&paths->hidden, home, path))
-		answer_deny(j, "protected_path", PATHS_RULE("path.hidden", hidden, NULL), "%s is out of reach for agents.", q.text);
+		answer_deny(j, "protected_path", PATHS_RULE("path.hidden", hidden, "container engines are out of reach; work inside this container"), "%s is out of reach for agents.", q.text);
 	else if (path_in_list(&paths->protected_names, home, path))
 		answer_deny(j, "protected_path", PATHS_RULE("path.protected", protected_names, "credentials are never available; use those in your instructions"),
 			    "%s holds credentials and is protected.", q.text);
 	else if (path_in_list(&paths->blocked_roots, home, path))
-		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, NULL), "%s is under a blocked root.", q.text);
+		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, "the operator closed this folder; use another place inside the project"), "%s is under a blocked root.", q.text);
 	else if (j->action->unresolved && path_in_list(&paths->system_roots, home, path))
 		answer_deny(j, "protected_path", PATHS_RULE("path.system", system_roots, "work with files of the project"),
 			    "%s is a system path.", q.text);
@@ -207,7 +207,7 @@ static void judge_read(const struct judging *j, const char *path)
 
 	if ((j->action->unresolved || j->subject->mode == MODE_READONLY) && !is_system &&
 	    path_is_sensitive(j->policy, path)) {
-		answer_deny(j, "protected_path", PATHS_RULE("path.sensitive", sensitive, "files whose names suggest secrets are not read"),
+		answer_deny(j, "protected_path", PATHS_RULE("path.sensitive", sensitive, "read another file; those whose names suggest secrets stay closed"),
 			    "%s looks like a secret by its name.", quote_text(&q, path));
 		return;
 	}
@@ -237,7 +237,7 @@ static bool judge_device(const struct judging *j, const char *path)
 		return false;
 	name = path + strlen(paths->devices.items[i]) + 1;
 	if (names_match(&paths->raw_devices, name, strcspn(name, "/")))
-		answer_deny(j, "policy_block", PATHS_RULE("path.raw_device", raw_devices, NULL), "%s is a disk or memory device.",
+		answer_deny(j, "policy_block", PATHS_RULE("path.raw_device", raw_devices, "write to a file of the project; /dev/null is open as well"), "%s is a disk or memory device.",
 			    quote_text(&q, path));
 	else
 		answer_allow(j, PATHS_RULE("path.device", devices, NULL), "%s is a device that may be used.", quote_text(&q, path));
@@ -251,17 +251,17 @@ static void judge_write(const struct judging *j, const char *path)
 	struct quoted q;
 
 	if (path_in_list(&paths->own_files, NULL, path)) {
-		answer_deny(j, "protected_path", PATHS_RULE("path.own_files", own_files, NULL), "%s belongs to Cordon and is never written.",
+		answer_deny(j, "protected_path", PATHS_RULE("path.own_files", own_files, "leave Cordon's own files alone; work with files of the project"), "%s belongs to Cordon and is never written.",
 			    quote_text(&q, path));
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY) {
-		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "nothing is written in readonly mode" },
+		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "print the result instead; nothing is written in readonly mode" },
 			    "%s would be written, and the mode is readonly.", quote_text(&q, path));
 		return;
 	}
 	if (is_frozen(j, path)) {
-		answer_deny(j, "protected_path", PATHS_RULE("path.frozen", frozen, "repository and agent settings of the project stay as they are"),
+		answer_deny(j, "protected_path", PATHS_RULE("path.frozen", frozen, "work on files outside .git, .agents and .codex; those stay as they are"),
 			    "%s is not changed.", quote_text(&q, path));
 		return;
 	}

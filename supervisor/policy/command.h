@@ -46,6 +46,15 @@ enum effect {
 #define EFFECT_COUNT 31
 const char *effect_name(enum effect effect);
 
+/* What a command of a program that acts elsewhere means for the page there. The strongest holds. */
+enum page {
+	PAGE_NONE,		/* nothing is said: as its command, and of a program as such that it has none */
+	PAGE_KEEPS,		/* looks, or changes nothing that a snapshot shows */
+	PAGE_SHOWS,		/* a snapshot of it */
+	PAGE_CHANGES,		/* perhaps another page afterwards */
+	PAGE_COUNT
+};
+
 /* What a word is to the tool. */
 enum role {
 	ROLE_TEXT,		/* itself */
@@ -85,6 +94,7 @@ typedef uint32_t labels;	/* a bit per word that options set and others ask for; 
 
 #define LABEL_FED 8u		/* "fed": its standard input is a file, a pipe or a text; never set at execve */
 #define LABEL_PIPED 16u		/* "piped": what it is fed with comes from another command */
+#define LABEL_FOREIGN 32u	/* "foreign": from a file outside the project, or one that is not known */
 
 struct condition {
 	labels all, none;	/* holds when all of these are set and none of those */
@@ -134,6 +144,7 @@ struct operand_rule {
 struct base_rule {		/* other effects of the command as such, when the condition holds; first match wins */
 	struct condition when;
 	unsigned effects;
+	enum page page;		/* PAGE_NONE: the command's own */
 };
 
 struct command {
@@ -144,6 +155,9 @@ struct command {
 	bool bundled;		/* the first word is a cluster, with or without its dash: tar, ar */
 	bool alone;		/* has to be the only command of its text, unless all it does is read */
 	bool anywhere;		/* its own options may stand after a subcommand */
+	bool elsewhere;		/* another process does what its words say: no exec, file or socket of its own is judged in turn */
+	enum page page;
+	struct word_list asks;	/* words that, wherever they stand, make it print about itself and do nothing else */
 	bool options_listed;	/* an option that is not in the list adds EFFECT_UNKNOWN; otherwise no option changes the effects */
 	bool has_dangerous;	/* some option adds effects: a word nobody knows may be it */
 	struct meaning *options;

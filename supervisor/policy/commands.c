@@ -360,6 +360,18 @@ static int read_operands(const struct node *node, void *ret)
 	return r;
 }
 
+static int read_page(const struct node *node, void *ret)
+{
+	static const char *const words[PAGE_COUNT] = {
+		[PAGE_NONE] = "none", [PAGE_KEEPS] = "keeps", [PAGE_SHOWS] = "shows", [PAGE_CHANGES] = "changes",
+	};
+	unsigned i = 0;
+	int r = node_word(node, words, PAGE_COUNT, &i);
+
+	*(enum page *)ret = (enum page)i;
+	return r;
+}
+
 static int read_base(const struct node *node, void *ret)
 {
 #define MEMBER(name) offsetof(struct base_rule, name)
@@ -367,6 +379,7 @@ static int read_base(const struct node *node, void *ret)
 		{ "if", read_asks, MEMBER(when.all), false },
 		{ "unless", read_asks, MEMBER(when.none), false },
 		{ "effects", read_effect_words, MEMBER(effects), true },
+		{ "page", read_page, MEMBER(page), false },
 	};
 #undef MEMBER
 	const struct base_rule *rule = ret;
@@ -408,6 +421,9 @@ static int read_entry(const struct node *node, void *ret)
 		{ "bundled", read_bool, MEMBER(bundled), false },
 		{ "anywhere", read_bool, MEMBER(anywhere), false },
 		{ "alone", read_bool, MEMBER(alone), false },
+		{ "elsewhere", read_bool, MEMBER(elsewhere), false },
+		{ "page", read_page, MEMBER(page), false },
+		{ "asks", read_words, MEMBER(asks), false },
 		{ "options", read_options, 0, false },
 		{ "operands", read_operands, 0, false },
 		{ "when", read_bases, 0, false },
@@ -451,7 +467,8 @@ static int read_command(const struct node *node, void *ret)
 	size_t i;
 	int r;
 
-	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed", "piped" }, .nr_labels = 5, .set = LABEL_BARE | LABEL_FED | LABEL_PIPED };
+	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed", "piped", "foreign" }, .nr_labels = 6,
+				      .set = LABEL_BARE | LABEL_FED | LABEL_PIPED | LABEL_FOREIGN };
 	r = read_entry(node, ret);
 	if (r == 0)
 		r = check_names(node, command);

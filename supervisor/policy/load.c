@@ -141,7 +141,7 @@ static const char *const subfolders[] = { "commands", "modes", "services", "tran
 
 static int list_top(struct load *l)
 {
-	static const char *const known[] = { "policy.json", "environment.json", "paths.json", "network.json" };
+	static const char *const known[] = { "policy.json", "environment.json", "paths.json", "network.json", "browser.json" };
 	int fd = open_inside(l->folder_fd, "."), r = 0;
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
@@ -159,7 +159,7 @@ static int list_top(struct load *l)
 		for (i = 0; i < ARRAY_SIZE(known); i++)
 			expected |= strcmp(entry->d_name, known[i]) == 0;
 		if (!expected)
-			r = file_error(l, entry->d_name, -EINVAL, "not a file of a policy; expected policy.json, environment.json, paths.json or network.json");
+			r = file_error(l, entry->d_name, -EINVAL, "not a file of a policy; expected policy.json, environment.json, paths.json, network.json or browser.json");
 	}
 	closedir(stream);
 	for (i = 0; r == 0 && i < ARRAY_SIZE(known); i++)
@@ -183,7 +183,7 @@ static int read_section(struct load *l, const struct node *root)
 		section_reader *read;
 	} sections[] = {
 		{ "policy.json", section_policy }, { "environment.json", section_environment }, { "paths.json", section_paths },
-		{ "network.json", section_network }, { "commands/", section_commands }, { "services/", section_service },
+		{ "network.json", section_network }, { "browser.json", section_browser }, { "commands/", section_commands }, { "services/", section_service },
 		{ "transports/", section_transport },
 	};
 	const char *file = root->document->file;
@@ -268,6 +268,21 @@ static int check_setters(struct load *l)
 	return 0;
 }
 
+static int check_services(struct load *l)
+{
+	const struct service *faulty = NULL;
+	char file[300], why[200];
+	struct err e = { 0 };
+
+	if (services_check(&l->policy, &faulty, &e) == 0)
+		return 0;
+	snprintf(file, sizeof(file), "services/%.250s.json", faulty->name);
+	snprintf(why, sizeof(why), "%.199s", e.text);
+	if (l->error)
+		l->error->line = faulty->origin.line;
+	return file_error(l, file, -EINVAL, why);
+}
+
 /* What no single file can know. */
 static int check_whole(struct load *l)
 {
@@ -292,7 +307,10 @@ static int check_whole(struct load *l)
 		return err_set(l->error, -EINVAL, "the command \"%s\" is described by %s:%u already", name, first->file,
 			       first->line);
 	}
-	return r < 0 ? file_error(l, "", r, "out of memory") : check_setters(l);
+	if (r < 0)
+		return file_error(l, "", r, "out of memory");
+	r = check_services(l);
+	return r < 0 ? r : check_setters(l);
 }
 
 static int load_all(struct load *l)

@@ -131,17 +131,50 @@ struct paths {			/* paths.json; "~" stands for the launch user's home */
 	struct origin origin;
 };
 
-enum probe_kind { PROBE_NONE, PROBE_TCP, PROBE_HTTP, PROBE_PROXY_CA };
+/*
+ * browser.json: the browser session that Cordon gives each agent. In its texts {SESSION}, {FOLDER} and {BROWSER} stand for the session's name, its own
+ * folder, and the first of browsers that is there.
+ */
+struct browser {
+	struct strings programs;	/* the command line tool, which is also the session's daemon: canonical paths */
+	struct strings browsers;	/* what only a daemon starts */
+	struct strings helpers;		/* what else runs in a daemon's launch */
+	const char *folder;		/* one folder a session below it */
+	struct strings environment;	/* "K=V" of every launch */
+	struct strings daemon;		/* "K=V" of the daemon besides */
+	const char *config;		/* the text of {FOLDER}/config.json, in place of what the tool would look for */
+	const char *fingerprint;	/* what the tool expects of a daemon that began as these variables say */
+	struct names fixed;		/* variables that the tool must find as the launch has them, or not at all */
+	unsigned hold_ms;		/* how long a command waits for another one of the session */
+	unsigned start_ms;		/* and for the daemon */
+	struct strings actions[2];	/* what a daemon does when asked: in guarded, in observe */
+	struct origin origin;
+};
+
+enum probe_kind { PROBE_NONE, PROBE_TCP, PROBE_HTTP, PROBE_PROXY_CA, PROBE_NOTIFY };
+
+struct service_repeat {		/* an option that is given once for each element of a list in PID 1's environment, separated by commas */
+	const char *option, *variable;
+};
+
+struct service_repeats {
+	struct service_repeat *items;
+	size_t nr;
+};
 
 struct service {		/* services/NAME.json */
 	const char *name;
-	struct strings command;		/* {CA} {PORT} {HOME} replaced by init */
+	struct strings command;		/* {CA} {P12} {BUNDLE} {PORT} {HOME} replaced by init */
+	struct service_repeats repeats;	/* added to it */
 	const char *user;
 	struct strings environment;	/* K=V */
 	enum probe_kind probe;
 	const char *probe_url;		/* PROBE_HTTP */
 	uint16_t port;			/* PROBE_TCP and the proxies */
 	unsigned ready_ms;		/* wall-clock deadline */
+	unsigned alive_ms;		/* asked so often once it is ready, and has so long to answer; 0: not asked */
+	struct strings after;		/* services that must be ready before it is started */
+	const char *data_dir;		/* made for it, and its HOME; NULL: none */
 	bool proxy;			/* is the interception proxy: launches wait for it and use it */
 	bool enabled;
 	struct origin origin;
@@ -187,12 +220,14 @@ struct policy {
 	enum mode mode;			/* default of the container */
 	enum mode max_unattended;
 	bool unreviewed_allow;
+	bool unsupervised_stop;		/* a process that no filter guards is killed, not only recorded */
 	bool wrappers_follow;
 	const char *launch_user;	/* name or number */
 	struct strings require;		/* layers that safety modes need: notify landlock mounts ptrace … */
 	enum audit_allowed audit_allowed;
 	struct paths paths;
 	struct environment environment;
+	struct browser browser;
 	struct command *commands; size_t nr_commands;
 	struct command *otherwise; size_t nr_otherwise;	/* see policy_otherwise() */
 	struct command_index *command_index;	/* private: see policy_command() */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.json, environment.json, paths.json and services/: tables of keys over the structs of policy.h. */
+/* policy.json, environment.json and paths.json: tables of keys over the structs of policy.h. */
 #include "supervisor/policy/sections.h"
 
 #include "supervisor/base/cleanup.h"
@@ -25,6 +25,16 @@ static int read_mode(const struct node *node, void *ret)
 static int read_unreviewed(const struct node *node, void *ret)
 {
 	static const char *const words[] = { "deny", "allow" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(bool *)ret = i == 1;
+	return r;
+}
+
+static int read_unsupervised(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "leave", "stop" };
 	unsigned i = 0;
 	int r = node_word(node, words, ARRAY_SIZE(words), &i);
 
@@ -67,6 +77,7 @@ int section_policy(const struct node *root, struct policy *policy)
 		{ "max_unattended", read_mode, MEMBER(max_unattended), true },
 		{ "unreviewed", read_unreviewed, MEMBER(unreviewed_allow), true },
 		{ "wrappers", read_wrappers, MEMBER(wrappers_follow), true },
+		{ "unsupervised", read_unsupervised, MEMBER(unsupervised_stop), false },
 		{ "launch_user", read_text, MEMBER(launch_user), true },
 		{ "require", read_strings, MEMBER(require), true },
 		{ "audit", read_audit, MEMBER(audit_allowed), true },
@@ -272,92 +283,4 @@ int section_paths(const struct node *root, struct policy *policy)
 	policy->paths.origin = node_origin(root);
 	r = node_object(root, fields, ARRAY_SIZE(fields), &policy->paths);
 	return r < 0 ? r : join_hidden(root, &policy->paths);
-}
-
-/* ---- services/NAME.json ---- */
-
-static int read_probe(const struct node *node, void *ret)
-{
-	static const char *const words[] = { "none", "tcp", "http", "proxy_ca" };
-	unsigned i = 0;
-	int r = node_word(node, words, ARRAY_SIZE(words), &i);
-
-	*(enum probe_kind *)ret = (enum probe_kind)i;
-	return r;
-}
-
-static int read_environment_list(const struct node *node, void *ret)
-{
-	struct strings *list = ret;
-	size_t i;
-	int r = read_strings(node, ret);
-
-	for (i = 0; r == 0 && i < list->nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
-		const char *equals = strchr(list->items[i], '=');
-
-		if (!equals || equals == list->items[i])
-			r = node_error(&child, "expected \"NAME=VALUE\"");
-	}
-	return r;
-}
-
-static int read_command_line(const struct node *node, void *ret)
-{
-	struct strings *list = ret, read = { .line = node_origin(node).line };
-	size_t i, nr = json_array_size(node->value);
-	int r;
-
-	/* Not read_strings(): the same argument may stand twice. */
-	if (!json_is_array(node->value) || nr == 0)
-		return node_error(node, "expected an array with a program and its arguments");
-	read.items = pool_take(node->document->pool, (nr + 1) * sizeof(*read.items));
-	if (!read.items)
-		return err_set(node->document->error, -ENOMEM, "out of memory");
-	for (i = 0; i < nr; i++) {
-		struct node child = { .document = node->document, .value = json_array_get(node->value, i), .up = node, .index = i };
-
-		r = read_text(&child, &read.items[read.nr++]);
-		if (r < 0)
-			return r;
-	}
-	*list = read;
-	return 0;
-}
-
-int section_service(const struct node *root, struct policy *policy)
-{
-#define MEMBER(name) offsetof(struct service, name)
-	static const struct field fields[] = {
-		{ "command", read_command_line, MEMBER(command), true },
-		{ "user", read_text, MEMBER(user), true },
-		{ "environment", read_environment_list, MEMBER(environment), false },
-		{ "probe", read_probe, MEMBER(probe), true },
-		{ "probe_url", read_text, MEMBER(probe_url), false },
-		{ "port", read_port, MEMBER(port), false },
-		{ "ready_ms", read_milliseconds, MEMBER(ready_ms), false },
-		{ "proxy", read_bool, MEMBER(proxy), false },
-		{ "enabled", read_bool, MEMBER(enabled), true },
-	};
-#undef MEMBER
-	static const char *no_items[1];
-	struct service *service = pool_push(root->document->pool, &policy->services, &policy->nr_services, sizeof(*policy->services));
-	const char *base = strrchr(root->document->file, '/') + 1;
-	int r;
-
-	if (!service)
-		return err_set(root->document->error, -ENOMEM, "out of memory");
-	service->environment.items = no_items;
-	service->origin = node_origin(root);
-	service->name = pool_text(root->document->pool, base, strlen(base) - strlen(".json"));
-	if (!service->name)
-		return err_set(root->document->error, -ENOMEM, "out of memory");
-	r = node_object(root, fields, ARRAY_SIZE(fields), service);
-	if (r < 0)
-		return r;
-	if ((service->probe == PROBE_TCP || service->probe == PROBE_PROXY_CA || service->proxy) && !service->port)
-		return node_error(root, "a service with this probe, or that is the proxy, needs a \"port\"");
-	if (service->probe == PROBE_HTTP && !service->probe_url)
-		return node_error(root, "the probe \"http\" needs a \"probe_url\"");
-	return 0;
 }

@@ -7,8 +7,10 @@
 /* Each takes the document's root and appends to or fills the policy. Returns 0 or -errno with the error filled. */
 typedef int section_reader(const struct node *root, struct policy *policy);
 
-section_reader section_policy, section_environment, section_paths, section_network;
+section_reader section_policy, section_environment, section_paths, section_network, section_browser;
 section_reader section_commands, section_service, section_transport;
+/* Whether the services that one waits for exist, are enabled, and do not wait for it. Returns 0, or -EINVAL with the one that is wrong and why. */
+int services_check(const struct policy *policy, const struct service **ret_faulty, struct err *ret_error);
 int section_mode(const struct node *root, struct policy *policy, enum mode mode);
 
 /* const char ** and struct strings *: absolute or below "~", in the one spelling that can be compared. */

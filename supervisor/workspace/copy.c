@@ -96,7 +96,7 @@ int copy_folder_metadata(int from, int to, const struct copy_ids *ids)
 
 static int copy_small(int from, int to, uint64_t *bytes)
 {
-	static __thread char buffer[SMALL_BYTES];
+	char buffer[SMALL_BYTES];
 	ssize_t len;
 	int r;
 

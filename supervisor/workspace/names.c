@@ -20,7 +20,7 @@ struct dirent64_head {		/* linux_dirent64 of getdents64(2) */
 
 int names_read(int folder, struct buf *ret_names, size_t *ret_nr)
 {
-	_Alignas(struct dirent64_head) static __thread char buffer[65536];
+	_Alignas(struct dirent64_head) char buffer[32768];	/* a leaf: never as deep as the tree */
 	_cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	long len;
 

@@ -27,4 +27,46 @@ equal "root writes where it may, deletes, and has no no_new_privs" 1 "$OUT"
 recorded "the record says what guarded would have said" sys.name=execve shadow.decision=deny
 run -- ls /var/lib/cordon /run/cordon
 equal "the log and the sockets are masked" 0 "$(grep -c -E 'audit|sock' <<<"$OUT")"
+
+# ---- every way in that names a process, before and after the enforcer was restarted ----
+pid_of() {	# COMM: its number in the container
+	inside pgrep -o -x "$1"
+}
+run_beside --agent keeps -- sleep 60
+wait_until 5 inside pgrep -x sleep || bail "a launch that stays"
+attack() {	# WHICH: everything at each of Cordon's processes, as root
+	local pid name
+	for name in cordond cordon-enforcer cordon-zygote cordon-keeper; do
+		pid=$(pid_of $name)
+		run --agent attacker --user root -- /srv/bin/attack-root processes "$pid"
+		equal "$1: nothing reaches $name" "" "$(grep ' ok$' <<<"$OUT")"
+		matches "$1: all was tried at $name" 'tried [0-9]+' "$OUT"
+		equal "$1: $name lives" "$pid" "$(pid_of $name)"
+	done
+	equal "$1: nothing is left stopped or traced" "" "$(stuck)"
+}
+attack "at first"
+recorded "tracing the enforcer is recorded" decision=deny sys.name=ptrace rule.id=boundary.process
+kill -KILL "$enforcer"
+wait_until 5 inside $CORDON health || bail "another enforcer"
+enforcer=$(pgrep -P "$PID1" -x cordon-enforcer)
+attack "after a restart"
+# A process group outlives its leader: the keepers of a zygote that died stand in one.
+keeper=$(pid_of cordon-keeper)
+group=$(inside ps -o pgid= -p "$keeper" | tr -d ' ')
+zygote=$(pgrep --ns "$PID1" --nslist pid -x cordon-zygote | while read -r pid; do grep -q "^NSpid:.*[[:space:]]$group$" "/proc/$pid/status" && echo "$pid"; done)
+check "a keeper stands in its zygote's group" test -n "$zygote"
+kill -KILL "$zygote"
+wait_until 5 test ! -e "/proc/$zygote"
+run --agent attacker2 --user root -- python3 -c 'import os, sys
+try: os.kill(-int(sys.argv[1]), 9); print("killed")
+except PermissionError: print("refused")' "$group"
+equal "the group of a zygote that died is refused" refused "$OUT"
+equal "its keepers live" "$keeper" "$(pid_of cordon-keeper)"
+run -- /srv/bin/attack-root traced
+equal "a command that asks its parent to trace it is let go" "traced ok" "$OUT"
+run -- /srv/bin/attack-root debugs
+equal "debugging a child of one's own works" "debugs ok" "$OUT"
 alive "alive"
+fixture_stop
+wait "$BESIDE" 2>/dev/null

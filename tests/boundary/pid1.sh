@@ -133,7 +133,7 @@ wait_until 10 inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/8443'
 equal "a target nobody signed is refused by the proxy, not by the client" 502 \
 	"$(inside sh -c '. /etc/profile.d/proxy.sh; curl -s --noproxy "" -o /dev/null -w "%{http_code}" https://localhost:8443/; :')"
 first=$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)
-kill -KILL "$(pgrep -n -f 'mitmdump --listen-host 127.0.0.1 --listen-port 48080')"
+kill -KILL "$(pgrep -P "$OUTER" -f mitmdump)"
 check "a killed proxy is noticed" wait_until 10 grep -q 'state degraded: waiting for proxy mitmproxy' "$WORK/log"
 check "and comes back" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
 check "the agents' browser database holds the CA" inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
@@ -177,6 +177,45 @@ ended 30
 equal "no usable openssl is 112" 112 "$status"
 check "and says so too" grep -q '^cordon: no CA for the proxy: openssl' "$WORK/log"
 rm -f "$WORK/before"
+
+# Caido, by its shipped file; a stand-in speaks its readiness (caido_standin.py says what that proves and what not).
+cp -r "$ROOT/policies" "$WORK/caido"
+sed -i 's/"enabled": true/"enabled": false/' "$WORK/caido/services/mitmproxy.json"
+sed -i 's/"enabled": false/"enabled": true/' "$WORK/caido/services/caido.json"
+echo "mount -t tmpfs -o mode=0755 tmpfs /usr/local/bin && install -m 755 '$ROOT/tests/boundary/caido_standin.py' /usr/local/bin/caido-cli" >"$WORK/before"
+export STRIX_CAIDO_ALLOWED_DOMAINS='ui.one.test, ui.two.test,'
+start --mode off --policy "$WORK/caido" --state-dir "$WORK/state" init
+unset STRIX_CAIDO_ALLOWED_DOMAINS
+check "the stand-in for Caido becomes ready as Strix's image asks it" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+equal "it got the CA of this start" "$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)" \
+	"$(inside sh -c 'openssl pkcs12 -in /run/cordon-ca/ca.p12 -passin pass: -nokeys 2>/dev/null | openssl x509 -noout -fingerprint')"
+check "whose PKCS#12 file is the proxy's alone" inside setpriv --reuid=61998 --regid=61998 --clear-groups sh -c '! cat /run/cordon-ca/ca.p12'
+check "and its domains" wait_until 5 grep -q '^domains: ui.one.test ui.two.test$' "$WORK/state/logs/caido.log"
+equal "its data folder is its user's" "700 cordon-proxy" "$(inside stat -c '%a %U' /var/lib/cordon-caido)"
+kill -TERM "$OUTER"
+ended 12
+rm -rf "$WORK/state"
+echo 'sed -i "s/pass:\"/pass:x\"/" /usr/local/bin/caido-cli' >>"$WORK/before"
+start --mode off --policy "$WORK/caido" init
+ended 60
+equal "a PKCS#12 file it cannot read is 114" 114 "$status"
+check "with its own line" grep -q '^cordon: proxy caido ended (exit 1): Error: Failed to import CA certificate' "$WORK/log"
+echo 'install -m 755 /bin/false /usr/local/bin/caido-cli; mkdir -p /var/lib/cordon-caido; chown 61998 /var/lib/cordon-caido' >>"$WORK/before"
+start --mode off --policy "$WORK/caido" init
+ended 60
+equal "a data folder of somebody else is 112" 112 "$status"
+check "with its owner" grep -q '^cordon: proxy caido cannot use its data folder /var/lib/cordon-caido: it belongs to uid 61998' "$WORK/log"
+rm -f "$WORK/before"
+
+# A proxy that stands still is found by asking it, and replaced. (The shipped file asks every 15 s: here more often.)
+sed -i 's/"alive_ms": 15000/"alive_ms": 500/' "$WORK/policies/services/mitmproxy.json"
+start --mode off --policy "$WORK/policies" init
+check "ready" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+kill -STOP "$(pgrep -P "$OUTER" -f mitmdump)"
+check "a proxy that stands still is noticed" wait_until 15 grep -q 'service mitmproxy: does not answer any more: port 48080 accepts, but does not answer' "$WORK/log"
+check "and replaced" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
+kill -TERM "$OUTER"
+ended 12
 
 # Read-only places: less trust, still a container.
 echo 'mount -o remount,ro /etc' >"$WORK/before"

@@ -132,9 +132,9 @@ static void the_ring_gives_back_what_was_put_in(void **state)
 {
 	static unsigned char expected_len[1u << 18];
 	struct ring r;
-	unsigned pushed = 0, popped = 0, refused = 0;
+	unsigned pushed = 0, popped = 0, refused = 0, reserved = 0;
 	uint32_t seed = 1;
-	char data[6000];
+	static char data[RING_RECORD_MAX - 1];
 
 	(void)state;
 	assert_int_equal(ring_init(&r), 0);
@@ -148,7 +148,18 @@ static void the_ring_gives_back_what_was_put_in(void **state)
 			struct ring_slot slot = { .real_us = pushed, .urgent = (seed >> 16) % 3 == 0 };
 
 			memset(data, (int)(pushed & 0xff), len);
-			if (ring_push(&r, slot, bytes_of("t"), (struct bytes){ data, len }) == 0)
+			enum ring_claim claim = slot.urgent ? RING_URGENT : RING_PLAIN;
+
+			/* A reservation is kept for a while; then its record finds room, however full the ring is. */
+			if ((seed >> 12) % 5 == 0 && ring_reserve(&r) == 0)
+				reserved++;
+			if (reserved && (seed >> 10) % 7 == 0) {
+				len = (seed >> 20) % 3 ? sizeof(data) : len;
+				memset(data, (int)(pushed & 0xff), len);
+				assert_int_equal(ring_push(&r, slot, RING_RESERVED, bytes_of("t"), (struct bytes){ data, len }), 0);
+				expected_len[pushed++] = (unsigned char)len;
+				reserved--;
+			} else if (ring_push(&r, slot, claim, bytes_of("t"), (struct bytes){ data, len }) == 0)
 				expected_len[pushed++] = (unsigned char)len;
 			else
 				refused++;
@@ -166,6 +177,7 @@ static void the_ring_gives_back_what_was_put_in(void **state)
 			popped++;
 		}
 		assert_int_equal(r.count, pushed - popped);
+		assert_int_equal(r.reserved, reserved);
 	}
 	assert_true(refused > 0);	/* or it was never full */
 	ring_free(&r);
@@ -178,14 +190,45 @@ static void a_quarter_of_the_ring_is_for_urgent_records(void **state)
 
 	(void)state;
 	assert_int_equal(ring_init(&r), 0);
-	while (ring_push(&r, (struct ring_slot){ 0 }, bytes_of("t"), bytes_of("x")) == 0)
+	assert_true(ring_has_room(&r));
+	while (ring_push(&r, (struct ring_slot){ 0 }, RING_PLAIN, bytes_of("t"), bytes_of("x")) == 0)
 		count++;
 	assert_int_equal(count, RING_SLOTS / 4 * 3);
-	while (ring_push(&r, (struct ring_slot){ .urgent = true }, bytes_of("t"), bytes_of("x")) == 0)
+	assert_false(ring_has_room(&r));
+	assert_int_equal(ring_reserve(&r), -ENOBUFS);
+	while (ring_push(&r, (struct ring_slot){ .urgent = true }, RING_URGENT, bytes_of("t"), bytes_of("x")) == 0)
 		count++;
 	assert_int_equal(count, RING_SLOTS);
 	ring_pop(&r);
-	assert_int_equal(ring_push(&r, (struct ring_slot){ 0 }, bytes_of("t"), bytes_of("x")), -ENOBUFS);
+	assert_int_equal(ring_push(&r, (struct ring_slot){ 0 }, RING_PLAIN, bytes_of("t"), bytes_of("x")), -ENOBUFS);
+	ring_free(&r);
+}
+
+/* However others fill the ring, urgent ones too, the longest records find the room that was reserved for them. */
+static void what_is_reserved_is_there(void **state)
+{
+	static char data[RING_RECORD_MAX - 1];
+	struct ring r;
+	unsigned reserved = 0;
+
+	(void)state;
+	assert_int_equal(ring_init(&r), 0);
+	for (unsigned i = 0; i < 100; i++) { /* so that it does not begin at the bottom */
+		assert_int_equal(ring_push(&r, (struct ring_slot){ 0 }, RING_PLAIN, bytes_of("t"), (struct bytes){ data, 9999 }), 0);
+		if (i > 50)
+			ring_pop(&r);
+	}
+	while (reserved < 100 && ring_reserve(&r) == 0)
+		reserved++;
+	assert_int_equal(reserved, 100);
+	for (unsigned len = 9999; len; len /= 2)
+		while (ring_push(&r, (struct ring_slot){ .urgent = true }, RING_URGENT, bytes_of("t"), (struct bytes){ data, len }) == 0)
+			;
+	assert_int_equal(ring_push(&r, (struct ring_slot){ .urgent = true }, RING_URGENT, bytes_of("t"), bytes_of("x")), -ENOBUFS);
+	ring_unreserve(&r);
+	while (--reserved)
+		assert_int_equal(ring_push(&r, (struct ring_slot){ 0 }, RING_RESERVED, bytes_of("t"), (struct bytes){ data, sizeof(data) }), 0);
+	assert_int_equal(r.reserved, 0);
 	ring_free(&r);
 }
 
@@ -199,6 +242,7 @@ int main(void)
 		cmocka_unit_test(colour_is_only_around_words),
 		cmocka_unit_test(the_ring_gives_back_what_was_put_in),
 		cmocka_unit_test(a_quarter_of_the_ring_is_for_urgent_records),
+		cmocka_unit_test(what_is_reserved_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,9 @@ static void exit_codes_are_the_verdicts(void **state)
 	assert_int_equal(CHECK("http", "GET", "http://0x7f.1/").code, 1);
 	assert_int_equal(CHECK("http", "GET").code, 1);
 	/* said openly: not judged yet, so never allowed */
-	assert_int_equal(CHECK("--mode", "off", "browser", "snapshot").code, 1);
+	assert_int_equal(CHECK("--mode", "off", "browser", "snapshot").code, 0);
+	assert_int_equal(CHECK("--mode", "guarded", "browser", "click", "@e1").code, 1);
+	assert_int_equal(CHECK("--mode", "guarded", "browser", "frobnicate").code, 3);
 }
 
 static void odd_spellings_of_addresses_are_no_addresses(void **state)

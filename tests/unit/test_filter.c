@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -243,18 +244,39 @@ static void acts_on_other_processes_are_notified(void **state)
 		ALLOWED(&safe, acts[i].nr, args[0], args[1], args[2]);
 		ALLOWED(&off, acts[i].nr, args[0], args[1], args[2]);
 	}
-	for (size_t i = 0; i < 6; i++) /* signals: root could end the enforcer with one */
+	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) /* root could end the enforcer with one, or with a limit */
 		NOTIFIED(&off, acts[i].nr, 7, 7, 7);
 	NOTIFIED(&safe, SYS_fcntl, 3, F_SETOWN, 1);
 	ALLOWED(&safe, SYS_fcntl, 3, F_SETFL, 1);
+}
+
+/* Of tracing, mode off is asked where it begins alone: a debugger's thousand calls are not. */
+static void tracing_is_refused_and_in_off_seen(void **state)
+{
+	static const int whole[] = { SYS_process_vm_readv, SYS_process_vm_writev, 440 /* process_madvise */, SYS_pidfd_getfd };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(whole); i++) {
+		NOTIFIED(&safe, whole[i], 7, 7, 7);
+		NOTIFIED(&off, whole[i], 7, 7, 7);
+		assert_int_equal(rule_for(whole[i], 7, 7, 7)->class, CALL_TRACE);
+		assert_int_equal(rule_for(whole[i], 7, 7, 7)->error_number, EPERM);
+	}
+	for (unsigned request = 0; request < 0x4300; request++) {
+		bool begins = request == PTRACE_ATTACH || request == PTRACE_SEIZE;
+
+		NOTIFIED(&safe, SYS_ptrace, request, 7, 7);
+		assert_int_equal(int_verdict(&off, SYS_ptrace, request, 7, 7), begins ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+		assert_int_equal(rule_for(SYS_ptrace, request, 7, 7)->class, begins ? CALL_TRACE : CALL_REFUSED);
+		assert_int_equal(rule_for(SYS_ptrace, request, 7, 7)->error_number, EPERM);
+	}
 }
 
 static void whole_calls_are_refused(void **state)
 {
 	static const int whole[] = { SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_mount_setattr, SYS_fsopen,
 				     SYS_fsconfig, SYS_fsmount, SYS_fspick, 467, SYS_swapon, SYS_swapoff, SYS_quotactl, 443, SYS_acct,
-				     SYS_open_by_handle_at, SYS_fanotify_init, SYS_setns, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
-				     440, SYS_pidfd_getfd, SYS_kcmp, SYS_userfaultfd, SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key,
+				     SYS_open_by_handle_at, SYS_fanotify_init, SYS_setns, SYS_kcmp, SYS_userfaultfd, SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key,
 				     SYS_request_key, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load,
 				     SYS_reboot, SYS_settimeofday, SYS_clock_settime, SYS_iopl, SYS_ioperm, SYS_sethostname, SYS_setdomainname };
 	static const int missing[] = { SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup, SYS_io_submit, SYS_uselib };
@@ -579,6 +601,7 @@ int main(void)
 		cmocka_unit_test(calls_that_nobody_retries_or_that_only_read_pass),
 		cmocka_unit_test(changes_of_names_are_notified),
 		cmocka_unit_test(acts_on_other_processes_are_notified),
+		cmocka_unit_test(tracing_is_refused_and_in_off_seen),
 		cmocka_unit_test(whole_calls_are_refused),
 		cmocka_unit_test(new_namespaces_are_refused_and_threads_are_not),
 		cmocka_unit_test(odd_sockets_are_refused_with_what_programs_expect),

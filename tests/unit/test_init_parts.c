@@ -60,9 +60,9 @@ static void kept_descriptors_are_owned_replaced_and_dropped(void **state)
 	int first = dup(2), second = dup(2), other = dup(2);
 
 	(void)state;
-	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, first), 0);
-	assert_int_equal(kept_put(&table, KEPT_ZYGOTE, 7, other), 0);
-	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, second), 0);
+	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, 0, first), 0);
+	assert_int_equal(kept_put(&table, KEPT_ZYGOTE, 7, 42, other), 0);
+	assert_int_equal(kept_put(&table, KEPT_KEEPER, 7, 0, second), 0);
 	assert_false(is_open(first));
 	assert_int_equal(kept_count(&table, KEPT_KEEPER), 1);
 	assert_int_equal(table.nr, 2);
@@ -71,7 +71,7 @@ static void kept_descriptors_are_owned_replaced_and_dropped(void **state)
 	assert_false(is_open(second));
 	assert_true(is_open(other));
 	for (uint64_t id = 0; id < 200; id++)
-		assert_int_equal(kept_put(&table, KEPT_KEEPER, id, dup(2)), 0);
+		assert_int_equal(kept_put(&table, KEPT_KEEPER, id, 0, dup(2)), 0);
 	kept_free(&table);
 	assert_false(is_open(other));
 }
@@ -294,6 +294,32 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
+static void a_listener_of_somebody_else_is_told_from_the_services_own(void **state)
+{
+	char mine[512], other[512], why[200] = "";
+	const char *tables[] = { mine, other, NULL };
+	const char *heading = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+	char text[1024];
+
+	(void)state;
+	snprintf(mine, sizeof(mine), "%s", in_folder("tcp"));
+	snprintf(other, sizeof(other), "%s", in_folder("tcp6"));
+	/* A listener of uid 999 on 48080 (0xBBD0), one of root on another port, a connection of root from 48080. */
+	snprintf(text, sizeof(text), "%s"
+		 "   0: 0100007F:BBD0 00000000:0000 0A 00000000:00000000 00:00000000 00000000   999        0 1 1 0 100 0 0 10 0\n"
+		 "   1: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 2 1 0 100 0 0 10 0\n"
+		 "   2: 0100007F:BBD0 0100007F:1234 01 00000000:00000000 00:00000000 00000000     0        0 3 1 0 20 4 30 10 -1\n", heading);
+	write_file("tcp", text, 0644);
+	assert_int_equal(probe_owner(tables, 48080, 999, why, sizeof(why)), 0);
+	assert_int_equal(probe_owner(tables, 48080, 998, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "port 48080 is taken: what listens there belongs to uid 999"));
+	snprintf(text, sizeof(text), "%s"
+		 "   0: 00000000000000000000000000000000:BBD0 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     5        0 4\n", heading);
+	write_file("tcp6", text, 0644);
+	assert_int_equal(probe_owner(tables, 48080, 999, why, sizeof(why)), -EPERM);
+	assert_non_null(strstr(why, "uid 5"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +334,7 @@ int main(void)
 		cmocka_unit_test(our_block_is_appended_replaced_and_removed_and_nothing_else_changes),
 		cmocka_unit_test(a_link_stays_a_link_and_its_target_changes),
 		cmocka_unit_test(folders_are_made_and_taken_but_links_and_strangers_are_refused),
+		cmocka_unit_test(a_listener_of_somebody_else_is_told_from_the_services_own),
 		cmocka_unit_test(certificates_are_compared_without_their_white_space),
 	};
 

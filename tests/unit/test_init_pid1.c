@@ -363,12 +363,58 @@ static int flood(void)
 		pause();
 }
 
+/* Answers the first requests, then accepts no more: to a client it is there, and silent. */
+static int answer_then_hang(int port)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	char request[512];
+
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(listener, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 16) < 0)
+		return 91;
+	for (int i = 0; i < 4; i++) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (read(fd, request, sizeof(request)) > 0)
+			dprintf(fd, "HTTP/1.0 400 Bad Request\r\n\r\n");
+		close(fd);
+	}
+	for (;;)
+		pause();
+}
+
+/* Says that it is ready by its descriptor, half a line first. */
+static int notify(void)
+{
+	const struct timespec late = { .tv_nsec = 300000000 };
+	const char *fd = getenv("NOTIFY_FD");
+
+	if (!fd || strcmp(fd, "3") != 0 || write(3, "READY", 5) != 5)
+		return 89;
+	nanosleep(&late, NULL);
+	if (write(3, "=1\n", 3) != 3)
+		return 88;
+	for (;;)
+		pause();
+}
+
 static int as_service(const char *how, int port)
 {
 	const struct timespec late = { .tv_nsec = 400000000 };
 
 	if (strcmp(how, "leave-child") == 0)
 		return leave_child(port);
+	if (strcmp(how, "answer-then-hang") == 0)
+		return answer_then_hang(port);
+	if (strcmp(how, "notify") == 0)
+		return notify();
+	if (strcmp(how, "write-home") == 0) {
+		if (chdir(getenv("HOME")) < 0 || mkdir("written", 0700) < 0)
+			return 87;
+		printf("home %s\n", getenv("HOME"));
+		fflush(stdout);
+	}
 	if (strcmp(how, "flood") == 0) {
 		listen_on(port);
 		return flood();
@@ -397,7 +443,7 @@ static int as_service(const char *how, int port)
 struct container {
 	char dir[64], run[80], state[80], etc[80], ca[80], trust[80], spare[80];
 	struct policy policy;
-	struct service service;
+	struct service service, both[2];
 	const char *service_words[5];
 	struct init_settings settings;
 	char *enforcer[4], *command[4];
@@ -949,6 +995,136 @@ static void a_services_log_is_bounded(void **state)
 	finish(&c);
 }
 
+static void a_service_says_by_its_descriptor_that_it_is_ready(void **state)
+{
+	struct container c;
+	uint64_t ms;
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "notify", 5000, true);
+	c.service.probe = PROBE_NOTIFY;
+	set_command(&c, "exit", "8");
+	start(&c);
+	assert_int_equal(ends_with(&c, c.started_ms, &ms), 8);
+	assert_true(ms >= 300);
+	finish(&c);
+}
+
+static void a_proxy_that_accepts_and_does_not_answer_is_restarted(void **state)
+{
+	struct container c;
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "answer-then-hang", 5000, true);
+	c.service.probe = PROBE_HTTP;
+	c.service.probe_url = "http://127.0.0.1/";
+	c.service.alive_ms = 100;
+	start(&c);
+	assert_text(&c, was_heard, "state ready");
+	assert_text(&c, was_heard, "state degraded waiting for proxy sample");
+	assert_text(&c, was_printed, "service sample: does not answer any more: port");
+	assert_text(&c, was_heard, "\"restarts\":1");
+	assert_int_equal(kill(c.pid, SIGTERM), 0);
+	assert_int_equal(ends_with(&c, 0, NULL), 0);
+	finish(&c);
+}
+
+/* Where in what was heard the text begins; -1: nowhere. */
+static long heard_at(const struct container *c, const char *text)
+{
+	_cleanup_buf_ struct buf content = { 0 };
+	char path[128];
+	const char *at;
+
+	snprintf(path, sizeof(path), "%s/heard", c->run);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 10000000, &content), 0);
+	at = strstr(content.data, text);
+	return at ? at - content.data : -1;
+}
+
+static void a_service_waits_for_those_it_comes_after(void **state)
+{
+	static const char *first[] = { "first", NULL };
+	struct container c;
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "late", 5000, false);
+	c.both[1] = c.service;
+	c.both[1].name = "first";
+	set_service(&c, "late", 5000, false);
+	c.both[0] = c.service;
+	c.both[0].name = "second";
+	c.both[0].after = (struct strings){ first, 1, 0 };
+	c.policy.services = c.both;
+	c.policy.nr_services = 2;
+	start(&c);
+	assert_text(&c, was_heard, "\"name\":\"second\",\"state\":\"ready\"");
+	assert_true(heard_at(&c, "\"name\":\"second\",\"state\":\"starting\"") > heard_at(&c, "\"name\":\"first\",\"state\":\"ready\""));
+	assert_int_equal(kill(c.pid, SIGTERM), 0);
+	assert_int_equal(ends_with(&c, 0, NULL), 0);
+	finish(&c);
+}
+
+static void a_port_that_somebody_else_holds_is_not_the_proxys(void **state)
+{
+	struct container c;
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int squatter = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "never", 700, true);
+	address.sin_port = htons(c.service.port);
+	assert_int_equal(bind(squatter, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(squatter, 16), 0);
+	start(&c);
+	assert_int_equal(ends_with(&c, 0, NULL), INIT_EXIT_PROXY);
+	assert_text(&c, was_printed, "is taken: what listens there belongs to uid 0, not to this service (uid 65534)");
+	close(squatter);
+	finish(&c);
+}
+
+static void a_services_data_folder_is_made_for_it_or_refused(void **state)
+{
+	struct container c;
+	char data[128], path[256];
+	struct stat st;
+
+	(void)state;
+	begin(&c, "good");
+	set_service(&c, "write-home", 5000, true);
+	snprintf(data, sizeof(data), "%s/data/of/it", c.dir);
+	c.service.data_dir = data;
+	set_command(&c, "exit", "8");
+	start(&c);
+	assert_int_equal(ends_with(&c, 0, NULL), 8);
+	snprintf(path, sizeof(path), "%s/written", data);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 65534);
+	finish(&c);
+
+	begin(&c, "good");
+	set_service(&c, "write-home", 5000, true);
+	c.service.data_dir = "/proc/data";	/* nobody can make a folder there */
+	start(&c);
+	assert_int_equal(ends_with(&c, 0, NULL), INIT_EXIT_PROXY);
+	assert_text(&c, was_printed, "cordon: proxy sample cannot use its data folder /proc/data: ");
+	finish(&c);
+
+	begin(&c, "good");
+	set_service(&c, "write-home", 5000, true);
+	snprintf(data, sizeof(data), "%s/link", c.dir);
+	assert_int_equal(symlink("/tmp", data), 0);
+	c.service.data_dir = data;
+	start(&c);
+	assert_int_equal(ends_with(&c, 0, NULL), INIT_EXIT_PROXY);
+	assert_text(&c, was_printed, "cannot use its data folder");
+	finish(&c);
+}
+
 static void daemons_are_gone_before_the_seal(void **state)
 {
 	struct container c;
@@ -1006,6 +1182,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(another_service_that_dies_stops_nothing),
 		cmocka_unit_test(what_a_dead_service_left_does_not_hold_its_port),
 		cmocka_unit_test(a_services_log_is_bounded),
+		cmocka_unit_test(a_service_says_by_its_descriptor_that_it_is_ready),
+		cmocka_unit_test(a_proxy_that_accepts_and_does_not_answer_is_restarted),
+		cmocka_unit_test(a_service_waits_for_those_it_comes_after),
+		cmocka_unit_test(a_port_that_somebody_else_holds_is_not_the_proxys),
+		cmocka_unit_test(a_services_data_folder_is_made_for_it_or_refused),
 		cmocka_unit_test(daemons_are_gone_before_the_seal),
 		cmocka_unit_test(term_while_the_proxy_is_waited_for_ends_at_once),
 	};

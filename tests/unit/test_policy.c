@@ -42,6 +42,9 @@ static const struct { const char *file, *text; } good[] = {
 			       "\t\"environment\": [\"A=b\"], \"enabled\": true\n}\n" },
 	{ "transports/host.json", "{ \"entry_names\": [\"sh\", \"cat\"] }\n" },
 	{ "transports/other.json", "{ \"entry_names\": [\"cat\", \"git\"], \"entry_paths\": [\"/workspace/a/b\", \"/workspace/a/c\"] }\n" },
+	{ "browser.json", "{ \"programs\": [\"/usr/bin/tool\"], \"browsers\": [], \"helpers\": [], \"folder\": \"/run/b\", \"environment\": [\"A={SESSION}\"],\n"
+			  "\t\"daemon\": [], \"config\": \"{}\", \"fingerprint\": \"x\", \"fixed\": [\"A*\"], \"hold_ms\": 10, \"start_ms\": 10,\n"
+			  "\t\"actions\": { \"guarded\": [\"url\"], \"observe\": [] } }\n" },
 };
 
 /* ---- a folder per test ---- */
@@ -163,13 +166,19 @@ static void a_good_folder_becomes_what_it_says(void **state)
 	assert_null(p->services[0].command.items[4]);
 	assert_int_equal(p->services[0].probe, PROBE_TCP);
 	assert_int_equal(p->services[0].ready_ms, 500);
+	assert_string_equal(p->services[0].command.items[3], "-p");
+	assert_int_equal(p->services[0].after.nr, 0);
 	assert_int_equal(p->entry_names.nr, 3);	/* a name that two transports call stands once */
 	assert_null(p->entry_names.items[3]);
 	assert_int_equal(p->entry_paths.nr, 2);
 	assert_string_equal(p->entry_paths.items[1], "/workspace/a/c");
 	assert_null(p->entry_paths.items[2]);
 	assert_int_equal(p->files.nr, ARRAY_SIZE(good));
-	assert_string_equal(p->files.items[0], "commands/a.json");
+	assert_string_equal(p->files.items[0], "browser.json");
+	assert_string_equal(p->browser.folder, "/run/b");
+	assert_int_equal(p->browser.actions[0].nr, 1);
+	assert_int_equal(p->browser.actions[1].nr, 0);
+	assert_int_equal(p->browser.hold_ms, 10);
 	policy_free(p);
 }
 
@@ -280,6 +289,9 @@ static const struct fault {
 	{ "network.json", "{ \"ranges\": [ { \"range\": \"10.0.0.1/8\" } ] }", 1, 26, "ranges[0].range", "beyond its /8" },
 	{ "network.json", "{ \"ranges\": [ { \"range\": \"10.0.0.0/8 \" } ] }", 1, 26, "ranges[0].range", "address range" },
 	{ "network.json", "{ \"ports\": [ { \"address\": \"localhost\" } ] }", 1, 27, "ports[0].address", "IPv4 or IPv6" },
+	{ "browser.json", "{ \"environment\": [\"A=b\", \"=b\"] }", 1, 18, "environment", "NAME=VALUE" },
+	{ "browser.json", "{ \"folder\": \"run\" }", 1, 13, "folder", "absolute path" },
+	{ "browser.json", "{ \"actions\": { \"readonly\": [] } }", 1, 16, "actions.readonly", "unknown key" },
 	{ "network.json", "{ \"ports\": [ { \"port\": 0 } ] }", 1, 24, "ports[0].port", "1 to 65535" },
 	{ "network.json", "{ \"ports\": [ { \"port\": 80.0 } ] }", 1, 24, "ports[0].port", "whole number" },
 	/* commands */
@@ -317,6 +329,11 @@ static const struct fault {
 	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"tcp\", \"enabled\": true }", 1, 1, "", "\"port\"" },
 	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"http\", \"enabled\": true }", 1, 1, "", "\"probe_url\"" },
 	{ "services/web.json", "{ \"environment\": [\"A\"] }", 1, 19, "environment[0]", "NAME=VALUE" },
+	{ "services/web.json", "{ \"data_dir\": \"here\" }", 1, 15, "data_dir", "absolute" },
+	{ "services/web.json", "{ \"repeat\": [ { \"option\": \"-d\" } ] }", 1, 15, "repeat[0]", "\"variable\" is missing" },
+	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"notify\", \"alive_ms\": 1, \"enabled\": true }", 1, 1, "", "a probe that asks" },
+	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"none\", \"after\": [\"wob\"], \"enabled\": true }", 1, 0, "", "wob, which is no service" },
+	{ "services/web.json", "{ \"command\": [\"a\"], \"user\": \"u\", \"probe\": \"none\", \"after\": [\"web\"], \"enabled\": true }", 1, 0, "", "for itself" },
 	{ "transports/host.json", "{ \"entry_names\": [\"a/b\"] }", 1, 19, "entry_names[0]", "without" },
 	{ "transports/host.json", "{ \"entry_paths\": [\"a\"] }", 1, 19, "entry_paths[0]", "absolute" },
 	{ "transports/host.json", "{ \"entry_paths\": [\"~/a/b\"] }", 1, 19, "entry_paths[0]", "absolute" },
@@ -457,7 +474,7 @@ static void link_file(const char *target, const char *file)
 
 static void a_missing_file_is_an_error(void **state)
 {
-	static const char *const needed[] = { "policy.json", "environment.json", "paths.json", "network.json", "modes/guarded.json" };
+	static const char *const needed[] = { "policy.json", "environment.json", "paths.json", "network.json", "browser.json", "modes/guarded.json" };
 	size_t i, g;
 
 	(void)state;

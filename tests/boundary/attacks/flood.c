@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fills the audit log's queue with allowed connects until one is refused, then sees what else goes. */
+#include "attack.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+static int server_of(struct sockaddr_in *ret)
+{
+	int server = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t bytes = sizeof(*ret);
+
+	*ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (bind(server, (struct sockaddr *)ret, sizeof(*ret)) < 0 || listen(server, 1024) < 0 ||
+	    getsockname(server, (struct sockaddr *)ret, &bytes) < 0)
+		die("server");
+	return server;
+}
+
+static const char *exec_of(const char *program)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(program, program, (char *)NULL);
+		_exit(errno);
+	}
+	waitpid(pid, &status, 0);
+	return status == 0 ? "ran" : WIFSIGNALED(status) ? "killed" : strerrorname_np(WEXITSTATUS(status));
+}
+
+int main(int argc, char **argv)
+{
+	unsigned most = argc > 1 ? (unsigned)atoi(argv[1]) : 100000, ok = 0, accepted = 0;
+	struct sockaddr_in to;
+	int server = server_of(&to), r = 0, error = 0;
+	uint64_t began;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (ok < most && r == 0) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0), peer;
+
+		began = now_ms();
+		r = connect(fd, (struct sockaddr *)&to, sizeof(to));
+		error = errno;
+		if (r == 0) {
+			ok++;
+			peer = accept(server, NULL, NULL);
+			accepted += peer >= 0;
+			close(peer);
+		}
+		close(fd);
+	}
+	printf("connects ok=%u accepted=%u then=%s after=%lu\n", ok, accepted, r < 0 ? strerrorname_np(error) : "ok", now_ms() - began);
+	began = now_ms();
+	printf("exec %s", exec_of("/srv/allow/ok"));
+	printf(" after=%lu\n", now_ms() - began);
+	report_fd("open", open("/workspace/flood", O_WRONLY | O_CREAT, 0600));
+	return 0;
+}

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The audit log in trouble: too slow, full, read-only. What cannot be recorded is not allowed; what was allowed is recorded; nothing is lost unsaid.
+. "$(dirname "$0")/lib.sh"
+fixture_start guarded allow
+
+enforcer() {
+	pgrep -P "$PID1" -x cordon-enforcer || pgrep -P "$PID1" -f 'cordond enforcer'
+}
+
+# ---- the writer stands still: the queue fills ----
+writer=$(ls "/proc/$(enforcer)/task" | grep -v "^$(enforcer)$" | head -1)
+"$BUILD/tests/attack-debugger" freeze "$writer" >"$WORK/frozen" 2>&1 &
+freezer=$!
+wait_until 5 grep -q ready "$WORK/frozen" || bail "the log's writer stands still" "$(cat "$WORK/frozen")"
+run_beside --agent flood -- /srv/bin/attack-flood
+wait "$BESIDE"
+note "$(cat "$WORK/beside/out")"
+flood=$(cat "$WORK/beside/out")
+matches "allowed calls go on until the queue is full, then they are held for a second and refused" 'connects ok=[1-9][0-9]{2,} accepted=[1-9][0-9]* then=EPERM after=(9[5-9][0-9]|1[0-9]{3})' "$flood"
+matches "so is an exec" 'exec EPERM after=(9[5-9][0-9]|1[0-9]{3})' "$flood"
+matches "what leaves no record goes on" 'open ok' "$flood"
+ok=$(sed -n 's/.* ok=\([0-9]*\) .*/\1/p' <<<"$flood")
+equal "as many were accepted as were allowed" "$ok" "$(sed -n 's/.*accepted=\([0-9]*\) .*/\1/p' <<<"$flood")"
+run_beside --agent waits -- /srv/bin/attack-flood 1	# held, and then the writer goes on
+sleep 0.3
+kill "$freezer"
+wait "$BESIDE"
+matches "a call that was held goes on when there is room again" 'connects ok=1 accepted=1 then=ok.*exec ran' "$(tr '\n' ' ' <"$WORK/beside/out")"
+sleep 0.3
+equal "every allowed connect is recorded" "$ok" "$(records agent=flood decision=allow sys.name=connect)"
+equal "the refusals too" 1 "$(records agent=flood decision=deny sys.name=connect tag=audit_unavailable)"
+equal "and the exec's" 1 "$(records agent=flood decision=deny sys.name=execve tag=audit_unavailable)"
+equal "nothing was lost" 0 "$(records type=audit_drop)"
+check "the log is whole" inside $CORDON audit verify
+alive "alive afterwards"
