@@ -276,6 +276,9 @@ static void init_ready(struct enforcer *e, struct source *source, uint32_t event
 	case INIT_SERVICE:
 		take_service(e, text);
 		break;
+	case INIT_COUNTERS:
+		status_counters(e, text);
+		break;
 	case INIT_RECORD:
 		take_record(e, m.number, text);
 		break;

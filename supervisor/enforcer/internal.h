@@ -241,6 +241,8 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* What PID 1 counts, as JSON. */
+void status_counters(struct enforcer *e, const char *json);
 /* Whether pid is the process of a service, as PID 1 said last. */
 bool status_is_service(const struct enforcer *e, pid_t pid);
 /* A launch that is forgotten, or never was: what --launch says of it from now on. */

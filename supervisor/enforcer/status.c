@@ -34,6 +34,7 @@ struct status {
 		pid_t pid;
 	} services[SERVICES_MAX];
 	unsigned nr_services;
+	char *counters;			/* PID 1's own */
 	struct {
 		uint64_t id;
 		char *json;
@@ -160,6 +161,8 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	json_uint(&j, "execs_in_flight", exec_in_flight(e));
 	json_uint(&j, "unsupervised", e->unsupervised);
 	json_uint(&j, "unsupervised_stopped", e->unsupervised_stopped);
+	if (e->status->counters)
+		json_raw(&j, "init", e->status->counters);
 	put_audit(&j, e);
 	put_layers(&j, e);
 	if (e->workspaces.text)
@@ -249,6 +252,16 @@ void status_service(struct enforcer *e, const char *json)
 		s->pid = (pid_t)json_integer_value(json_object_get(said, "pid"));
 	}
 	json_decref(said);
+}
+
+void status_counters(struct enforcer *e, const char *json)
+{
+	char *copy = strdup(json);
+
+	if (!copy)
+		return;
+	free(e->status->counters);
+	e->status->counters = copy;
 }
 
 bool status_is_service(const struct enforcer *e, pid_t pid)
