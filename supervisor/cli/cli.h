@@ -8,3 +8,4 @@ int cli_doctor(int argc, char **argv);
 int cli_health(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_status(int argc, char **argv);
+int cli_workspace(int argc, char **argv);
