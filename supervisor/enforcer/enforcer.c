@@ -6,6 +6,7 @@
  * it comes. A failure before ready is PID 1's to report.
  */
 #include "supervisor/enforcer/enforcer.h"
+#include "supervisor/enforcer/digests.h"
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
@@ -408,6 +409,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = repeats_start(e);
 	if (r == 0)
 		r = held_start(e);
+	if (r == 0)
+		r = digests_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);
