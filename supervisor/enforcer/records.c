@@ -195,6 +195,8 @@ static void put_process(const struct enforcer *e, struct json_out *j, const stru
 	/* Only in off does a launch's process become somebody else. */
 	if (l)
 		json_uint(j, "uid", l->subject.mode == MODE_OFF ? process_uid(pid, l->spec->uid) : l->spec->uid);
+	else
+		json_int(j, "uid", (int)process_uid(pid, (uid_t)-1));
 	put_executable(e, j, pid);
 	if (full) {
 		put_command_line(j, pid);
@@ -319,6 +321,21 @@ void record_protected(struct enforcer *e, struct launch *launch, pid_t pid, cons
 	if (launch)
 		put_launch(&j, launch);
 	audit_record(e->audit, "syscall", AUDIT_MED, true, &members);
+}
+
+void record_unsupervised(struct enforcer *e, pid_t pid, bool from_outside, bool stopped, unsigned uncounted)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	json_text(&j, "origin", from_outside ? "outside" : "orphan");
+	json_text(&j, "action", stopped ? "stop" : "leave");
+	json_text(&j, "reason", from_outside ? "started from outside the container past every entry name: no filter guards it" :
+					       "left behind by a process that no filter guarded");
+	put_process(e, &j, NULL, pid, true);
+	if (uncounted)
+		json_uint(&j, "not_recorded_before", uncounted);
+	audit_record(e->audit, "unsupervised_process", AUDIT_MED, true, &members);
 }
 
 void record_begin(struct enforcer *e, const struct launch *l)
