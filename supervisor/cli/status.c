@@ -68,6 +68,9 @@ static void print_status(const json_t *s)
 		printf("layer     %-16s %s\n", text_of(item, "name"), text_of(item, "state"));
 	json_array_foreach(json_object_get(s, "services"), i, item)
 		printf("service   %-16s %s %s\n", text_of(item, "name"), text_of(item, "state"), text_of(item, "why"));
+	json_array_foreach(json_object_get(s, "workspaces"), i, item)
+		printf("workspace %-16s %s at %s%s%s\n", text_of(item, "name"), text_of(item, "kind"), text_of(item, "path"),
+		       *text_of(item, "changed") ? "; the source changed since: " : "", text_of(item, "changed"));
 	printf("launches  %zu\n", json_array_size(json_object_get(s, "launches")));
 	print_launches(s);
 }

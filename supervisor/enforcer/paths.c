@@ -183,7 +183,7 @@ static bool refused(struct enforcer *e, const struct call *call, const struct pa
 		return true;
 	}
 	describe(n, &what);
-	notify_deny(e, call, &decision, EACCES, &what);
+	notify_deny(e, call, &decision, notify_write_error(&decision), &what);
 	return true;
 }
 
