@@ -88,7 +88,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
-	uint64_t execs, files, sockets, denials, cases;
+	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
 
 struct launch_order {			/* everything a spec is made of */
@@ -203,7 +203,7 @@ int protected_adopt(struct enforcer *e, int fd);
 
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
-	const char *verb;		/* "allow", "deny", "kill" */
+	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
 	int error_number;		/* 0: none */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
