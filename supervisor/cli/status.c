@@ -106,6 +106,9 @@ static void print_status(const json_t *s)
 		printf("layer     %-16s %s\n", cli_text(item, "name"), cli_text(item, "state"));
 	json_array_foreach(json_object_get(s, "services"), i, item)
 		printf("service   %-16s %s %s\n", cli_text(item, "name"), cli_text(item, "state"), cli_text(item, "why"));
+	json_array_foreach(json_object_get(s, "workspaces"), i, item)
+		printf("workspace %-16s %s at %s%s%s\n", cli_text(item, "name"), cli_text(item, "kind"), cli_text(item, "path"),
+		       *cli_text(item, "changed") ? "; the source changed since: " : "", cli_text(item, "changed"));
 	print_zombies(json_object_get(s, "zombies"));
 	print_agents(json_object_get(s, "agents"));
 	printf("launches  %zu\n", json_array_size(json_object_get(s, "launches")));

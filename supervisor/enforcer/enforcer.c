@@ -185,8 +185,14 @@ static const char **split(char *text, size_t len, char separator)
 
 static void take_environment(struct enforcer *e, const char *text)
 {
-	char *copy = strdup(text);
-	const char **items = copy ? split(copy, strlen(copy), '\n') : NULL;
+	_cleanup_buf_ struct buf all = { 0 };
+	const char **items;
+	char *copy;
+
+	buf_text(&all, workspaces_environment(e));
+	buf_text(&all, text);
+	copy = all.failed ? NULL : TAKE_PTR(all.data);
+	items = copy ? split(copy, all.len, '\n') : NULL;
 
 	if (!items) {
 		free(copy);
@@ -365,6 +371,9 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 		return err_set(error, -ENOMEM, "out of memory");
 	e->nr_layers = probe_layers(e->layers);
 	probe_host_exec(roots, e->policy->entry_paths.items, &e->layers[e->nr_layers++]);
+	r = workspaces_load(e, error);
+	if (r < 0)
+		return r;
 	record_layers(e);
 	notify = find_layer(e, "notify");
 	killable = find_layer(e, "wait_killable");
@@ -445,6 +454,7 @@ int enforcer_main(void)
 	adopt_mounts(e, &in);
 	if (prepare_boundary(e, &error) < 0)
 		return fail(e, EXIT_LAYER, &error);
+	take_environment(e, "");	/* the proxy's come later, if there is one */
 	if (prepare_loop(e, &error) < 0)
 		return fail(e, EXIT_INTERNAL, &error);
 	adopt(e, &in);

@@ -101,7 +101,7 @@ static void judge_object(struct enforcer *e, const struct call *call, const char
 	}
 	if (decision.verdict != VERDICT_ALLOW) {
 		describe(asked, object, flags, &what);
-		return notify_deny(e, call, &decision, EACCES, &what);
+		return notify_deny(e, call, &decision, notify_write_error(&decision), &what);
 	}
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_ALL) {
 		describe(asked, object, flags, &what);

@@ -16,6 +16,7 @@
 #include "supervisor/boundary/probe.h"
 #include "supervisor/control/init_channel.h"
 #include "supervisor/judge/judge.h"
+#include "supervisor/workspace/running.h"
 
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -155,6 +156,8 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 void notify_deny_unrecorded(struct enforcer *e, const struct call *call);
 /* The same without the answer, which is still to be given. */
 void notify_denied(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/* What the caller gets for a refused write: a protected name of a workspace is on a read-only mount, and git says so in words of its own. */
+int notify_write_error(const struct decision *decision);
 /* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
@@ -265,6 +268,13 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
 const struct layer *plan_missing_layer(const struct enforcer *e);
 
+/* ---- workspaces.c ---- */
+
+/* What stands in the run folder; a record and a layer of it. Returns 0 or -errno with ret_error. */
+int workspaces_load(struct enforcer *e, struct err *ret_error);
+/* What launches get beyond the proxy's variables: "K=V\n" or "". */
+const char *workspaces_environment(const struct enforcer *e);
+
 struct enforcer {
 	int epoll, init;
 	struct source init_source, signals, launch_socket, control_socket, guard;
@@ -282,6 +292,8 @@ struct enforcer {
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
 	int container_mounts;		/* what they are copied from; -1: our own */
+	struct running_list workspaces;
+	const char **frozen_roots, **frozen_paths;	/* for the judge; NULL-terminated */
 	struct user_identity launch_user;
 	const char *const *image;	/* PID 1's environ, which is ours */
 	struct scope gateway;		/* HOST_GATEWAY, resolved at start */

@@ -192,6 +192,8 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 		json_raw(&j, "init", e->status->counters);
 	put_audit(&j, e);
 	put_layers(&j, e);
+	if (e->workspaces.text)
+		json_raw(&j, "workspaces", e->workspaces.text);
 	put_services(&j, e, "services", "");
 	json_array_begin(&j, "launches");
 	for (const struct launch *l = e->launches; l; l = l->next)

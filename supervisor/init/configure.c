@@ -97,6 +97,7 @@ static int settle(const struct init_options *o, struct init_settings *s, struct 
 	if (s->policy_dir[0] != '/' || s->run_dir[0] != '/' || s->state_dir[0] != '/')
 		return err_set(ret_error, -EINVAL, "folders of policy, run and state must be absolute");
 	s->run = first_of(NULL, "CORDON_RUN_ID", first_of(NULL, "STRIX_RUN_ID", NULL));
+	s->live_sources = getenv("CORDON_LIVE_SOURCES");
 	s->command = o->command;
 	if (settle_grace(s, ret_error) < 0)
 		return -EINVAL;

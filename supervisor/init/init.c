@@ -169,6 +169,8 @@ static const char *missing(const struct init *init, bool *ret_final)
 	static char why[160];
 
 	*ret_final = false;
+	if (!init->workspaces_done)
+		return "making workspaces";
 	if (init->enforcer.lost) {
 		*ret_final = true;
 		return "the enforcer ended too often: nothing is launched";
@@ -370,7 +372,7 @@ int init_run(const struct init_settings *settings)
 		enforcer_tell(&init, INIT_RECORD, 3 /* AUDIT_HIGH */, settings->mode_problem);
 	running = &init;
 	host_exec_guard(&init);
-	enforcer_start(&init);
+	workspaces_start(&init);
 	trust_start(&init);
 	init_settle(&init);
 	loop(&init);

@@ -211,6 +211,8 @@ struct enforcer {
 	int64_t launches;
 };
 
+struct workspace_report;
+
 enum trust_step { TRUST_NONE, TRUST_RUNNING, TRUST_DONE };
 
 enum drain_phase { DRAIN_NONE, DRAIN_LAUNCHES, DRAIN_SERVICES, DRAIN_STRAYS, DRAIN_SEAL, DRAIN_DONE };
@@ -234,7 +236,9 @@ struct init {
 	struct service_run *services;
 	size_t nr_services;
 	enum trust_step trust_step;
-	pid_t trust_pid, browser_pid;
+	pid_t trust_pid, browser_pid, workspace_pid;
+	bool workspaces_done;
+	struct workspace_report *workspace_report;
 	struct trust_report *trust_report;
 	struct trust_job trust_job;
 	struct trust_browser_job browser_job;
@@ -324,6 +328,10 @@ bool signal_from_outside(int code, pid_t sender, pid_t own_pid, pid_t own_parent
 
 /* host_exec.c: before anything is started. Nothing in mode off */
 void host_exec_guard(struct init *init);
+
+/* workspaces.c: sources become workspaces, then the enforcer is started: the agents' namespaces are copied with them in it */
+void workspaces_start(struct init *init);
+void workspaces_on_exit(struct init *init, int status);
 
 /* drain.c */
 void drain_begin(struct init *init, const char *why);

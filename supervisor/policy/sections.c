@@ -270,6 +270,11 @@ int section_paths(const struct node *root, struct policy *policy)
 		{ "scratch", read_paths, MEMBER(scratch), false },
 		{ "start_files", read_paths, MEMBER(start_files), false },
 		{ "frozen", read_strings, MEMBER(frozen), false },
+		{ "sources", read_path, MEMBER(sources), false },
+		{ "live_sources", read_strings, MEMBER(live_sources), false },
+		{ "refused_file_systems", read_strings, MEMBER(refused_file_systems), false },
+		{ "refused_sources", read_paths, MEMBER(refused_sources), false },
+		{ "refused_holds", read_strings, MEMBER(refused_holds), false },
 		{ "secret_files", read_strings, MEMBER(secret_files), false },
 	};
 #undef MEMBER
