@@ -6,6 +6,7 @@
  * it comes. A failure before ready is PID 1's to report.
  */
 #include "supervisor/enforcer/enforcer.h"
+#include "supervisor/enforcer/digests.h"
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
@@ -420,6 +421,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = repeats_start(e);
 	if (r == 0)
 		r = held_start(e);
+	if (r == 0)
+		r = digests_start(e);
 	if (r == 0)
 		r = watch_start(e);
 	if (r < 0)

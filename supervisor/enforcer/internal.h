@@ -177,6 +177,8 @@ void held_forget(struct enforcer *e, const struct launch *l);
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
 bool exec_event(struct enforcer *e, pid_t pid, int status);
+/* What digest_ask() was asked for this flight; hex NULL: it cannot be known. */
+void exec_digested(struct enforcer *e, uint64_t flight, const struct exec_identity *identity, const char *hex);
 /* Forgets what belongs to a launch that ends. */
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
@@ -317,6 +319,7 @@ struct enforcer {
 	struct repeats *repeats;	/* repeats.c's own */
 	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */
+	struct digests *digests;	/* digests.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */
