@@ -466,7 +466,7 @@ static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, con
 					 .hint = "start the program again, and let nothing change it or its arguments meanwhile" };
 	snprintf(f->decision.reason, sizeof(f->decision.reason), "%s", why);
 	describe(f, &what);
-	e->denials++;
+	status_denied(e, f->decision.tag);
 	f->call.launch->denials++;
 	record_call(e, &f->call, &outcome);
 	launch_notice(e, f->call.launch, &f->decision);

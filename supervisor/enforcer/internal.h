@@ -243,6 +243,8 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* Counts a denial, all in all and by its tag. */
+void status_denied(struct enforcer *e, const char *tag);
 /* What PID 1 counts, as JSON. */
 void status_counters(struct enforcer *e, const char *json);
 /* Whether pid is the process of a service, as PID 1 said last. */
@@ -307,7 +309,7 @@ struct enforcer {
 	struct zygote *zygotes;
 	struct launch *launches;
 	unsigned nr_launches;
-	uint64_t next_launch;
+	uint64_t first_launch, next_launch;	/* ids: the first and the next of this enforcer */
 	struct target target;
 	struct status *status;		/* status.c's own */
 	struct exec_flights *flights;	/* exec.c's own */
