@@ -449,7 +449,7 @@ int enforcer_main(void)
 	if (plan_gateway(e->image, "/etc/hosts", &e->gateway) < 0)
 		return EXIT_INTERNAL;
 	/* Ids go on where an earlier enforcer cannot have been. */
-	e->next_launch = (uint64_t)e->restarts * LAUNCHES_A_RUN + 1;
+	e->first_launch = e->next_launch = (uint64_t)e->restarts * LAUNCHES_A_RUN + 1;
 	if (load_policy(e, &in, &error) < 0)
 		return fail(e, EXIT_POLICY, &error);
 	if (open_audit(e, &error) < 0)

@@ -88,7 +88,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
-	uint64_t execs, files, sockets, denials, cases;
+	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
 
 struct launch_order {			/* everything a spec is made of */
@@ -205,7 +205,7 @@ int protected_adopt(struct enforcer *e, int fd);
 
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
-	const char *verb;		/* "allow", "deny", "kill" */
+	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
 	int error_number;		/* 0: none */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
@@ -245,6 +245,8 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* Counts a denial, all in all and by its tag. */
+void status_denied(struct enforcer *e, const char *tag);
 /* What PID 1 counts, as JSON. */
 void status_counters(struct enforcer *e, const char *json);
 /* Whether pid is the process of a service, as PID 1 said last. */
@@ -309,7 +311,7 @@ struct enforcer {
 	struct zygote *zygotes;
 	struct launch *launches;
 	unsigned nr_launches;
-	uint64_t next_launch;
+	uint64_t first_launch, next_launch;	/* ids: the first and the next of this enforcer */
 	struct target target;
 	struct status *status;		/* status.c's own */
 	struct exec_flights *flights;	/* exec.c's own */
