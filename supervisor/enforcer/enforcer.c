@@ -6,6 +6,7 @@
  * it comes. A failure before ready is PID 1's to report.
  */
 #include "supervisor/enforcer/enforcer.h"
+#include "supervisor/enforcer/digests.h"
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
@@ -421,6 +422,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 	if (r == 0)
 		r = held_start(e);
 	if (r == 0)
+		r = digests_start(e);
+	if (r == 0)
 		r = watch_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
@@ -446,7 +449,7 @@ int enforcer_main(void)
 	if (plan_gateway(e->image, "/etc/hosts", &e->gateway) < 0)
 		return EXIT_INTERNAL;
 	/* Ids go on where an earlier enforcer cannot have been. */
-	e->next_launch = (uint64_t)e->restarts * LAUNCHES_A_RUN + 1;
+	e->first_launch = e->next_launch = (uint64_t)e->restarts * LAUNCHES_A_RUN + 1;
 	if (load_policy(e, &in, &error) < 0)
 		return fail(e, EXIT_POLICY, &error);
 	if (open_audit(e, &error) < 0)

@@ -88,7 +88,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
-	uint64_t execs, files, sockets, denials, cases;
+	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
 
 struct launch_order {			/* everything a spec is made of */
@@ -177,12 +177,16 @@ void held_forget(struct enforcer *e, const struct launch *l);
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
 bool exec_event(struct enforcer *e, pid_t pid, int status);
+/* What digest_ask() was asked for this flight; hex NULL: it cannot be known. */
+void exec_digested(struct enforcer *e, uint64_t flight, const struct exec_identity *identity, const char *hex);
 /* Forgets what belongs to a launch that ends. */
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
+/* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
+bool file_is_left_to_kernel(const struct decision *decision);
 /* Whether the object is a file of /proc that stands for a process of Cordon's. */
 bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
@@ -201,7 +205,7 @@ int protected_adopt(struct enforcer *e, int fd);
 
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
-	const char *verb;		/* "allow", "deny", "kill" */
+	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
 	int error_number;		/* 0: none */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
@@ -241,6 +245,8 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* Counts a denial, all in all and by its tag. */
+void status_denied(struct enforcer *e, const char *tag);
 /* What PID 1 counts, as JSON. */
 void status_counters(struct enforcer *e, const char *json);
 /* Whether pid is the process of a service, as PID 1 said last. */
@@ -305,7 +311,7 @@ struct enforcer {
 	struct zygote *zygotes;
 	struct launch *launches;
 	unsigned nr_launches;
-	uint64_t next_launch;
+	uint64_t first_launch, next_launch;	/* ids: the first and the next of this enforcer */
 	struct target target;
 	struct status *status;		/* status.c's own */
 	struct exec_flights *flights;	/* exec.c's own */
@@ -315,6 +321,7 @@ struct enforcer {
 	struct repeats *repeats;	/* repeats.c's own */
 	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */
+	struct digests *digests;	/* digests.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */

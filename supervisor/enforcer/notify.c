@@ -85,7 +85,7 @@ void notify_denied(struct enforcer *e, const struct call *call, const struct dec
 		.decision = decision, .verb = "deny", .error_number = error_number, .certainty = "checked", .what = what,
 	};
 
-	e->denials++;
+	status_denied(e, decision->tag);
 	call->launch->denials++;
 	record_call(e, call, &outcome);
 	/* The keeper must have it before the answer lets the command go on, and perhaps end. */

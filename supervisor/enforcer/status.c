@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #define SERVICES_MAX 64
+#define TAGS_MAX 64		/* more than there are */
 #define CONNECTIONS_MAX 64
 #define ENDED_MAX 256
 
@@ -35,6 +36,11 @@ struct status {
 	} services[SERVICES_MAX];
 	unsigned nr_services;
 	char *counters;			/* PID 1's own */
+	struct {
+		char tag[32];
+		uint64_t nr;
+	} denied[TAGS_MAX];		/* the last one stands for all that found no room */
+	unsigned nr_denied;
 	struct {
 		uint64_t id;
 		char *json;
@@ -99,6 +105,24 @@ static void put_layers(struct json_out *j, const struct enforcer *e)
 	json_array_end(j);
 }
 
+/* What "trust" says of each step by which clients believe the CA: services of PID 1 that are no processes. */
+static void put_services(struct json_out *j, const struct enforcer *e, const char *key, const char *prefix)
+{
+	json_array_begin(j, key);
+	for (unsigned i = 0; i < e->status->nr_services; i++)
+		if (e->status->services[i].json && strncmp(e->status->services[i].name, prefix, strlen(prefix)) == 0)
+			json_raw(j, NULL, e->status->services[i].json);
+	json_array_end(j);
+}
+
+static void put_denials(struct json_out *j, const struct enforcer *e)
+{
+	json_object_begin(j, "denials_by_tag");
+	for (unsigned i = 0; i < e->status->nr_denied; i++)
+		json_uint(j, e->status->denied[i].tag, e->status->denied[i].nr);
+	json_object_end(j);
+}
+
 static void answer_doctor(const struct enforcer *e, const char *argument, struct buf *ret)
 {
 	struct json_out j = { .buf = ret };
@@ -106,6 +130,7 @@ static void answer_doctor(const struct enforcer *e, const char *argument, struct
 	(void)argument;
 	json_object_begin(&j, NULL);
 	put_layers(&j, e);
+	put_services(&j, e, "trust", "trust");
 	json_object_end(&j);
 }
 
@@ -158,6 +183,8 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	json_uint(&j, "enforcer_restarts", e->restarts);
 	json_uint(&j, "calls", e->calls);
 	json_uint(&j, "denials", e->denials);
+	put_denials(&j, e);
+	json_uint(&j, "launches_started", e->next_launch - e->first_launch);
 	json_uint(&j, "execs_in_flight", exec_in_flight(e));
 	json_uint(&j, "unsupervised", e->unsupervised);
 	json_uint(&j, "unsupervised_stopped", e->unsupervised_stopped);
@@ -167,11 +194,7 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	put_layers(&j, e);
 	if (e->workspaces.text)
 		json_raw(&j, "workspaces", e->workspaces.text);
-	json_array_begin(&j, "services");
-	for (unsigned i = 0; i < e->status->nr_services; i++)
-		if (e->status->services[i].json)
-			json_raw(&j, NULL, e->status->services[i].json);
-	json_array_end(&j);
+	put_services(&j, e, "services", "");
 	json_array_begin(&j, "launches");
 	for (const struct launch *l = e->launches; l; l = l->next)
 		if (!only || l->id == only)
@@ -252,6 +275,24 @@ void status_service(struct enforcer *e, const char *json)
 		s->pid = (pid_t)json_integer_value(json_object_get(said, "pid"));
 	}
 	json_decref(said);
+}
+
+void status_denied(struct enforcer *e, const char *tag)
+{
+	struct status *s = e->status;
+	unsigned i = 0;
+
+	e->denials++;
+	while (i < s->nr_denied && strcmp(s->denied[i].tag, tag) != 0)
+		i++;
+	if (i == TAGS_MAX)
+		s->denied[i = TAGS_MAX - 1].nr++;
+	else
+		s->denied[i].nr++;
+	if (i == s->nr_denied) {
+		snprintf(s->denied[i].tag, sizeof(s->denied[i].tag), "%s", tag);
+		s->nr_denied++;
+	}
 }
 
 void status_counters(struct enforcer *e, const char *json)
