@@ -192,7 +192,8 @@ static size_t replace(uint8_t *data, size_t used, size_t offset, size_t gone, co
 	if (used - gone + len > fuzz.max_bytes)
 		return used;
 	memmove(data + offset + len, data + offset + gone, used - offset - gone);
-	memcpy(data + offset, from, len);
+	if (len)
+		memcpy(data + offset, from, len);
 	return used - gone + len;
 }
 
