@@ -61,6 +61,11 @@ void notify_continue_judged(const struct call *call)
 	(void)listener_answer(&call->launch->listener, call->request->id, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
+int notify_write_error(const struct decision *decision)
+{
+	return strcmp(decision->rule, "path.frozen") == 0 ? EROFS : EACCES;
+}
+
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow)
 {
@@ -80,7 +85,7 @@ void notify_denied(struct enforcer *e, const struct call *call, const struct dec
 		.decision = decision, .verb = "deny", .error_number = error_number, .certainty = "checked", .what = what,
 	};
 
-	e->denials++;
+	status_denied(e, decision->tag);
 	call->launch->denials++;
 	record_call(e, call, &outcome);
 	/* The keeper must have it before the answer lets the command go on, and perhaps end. */

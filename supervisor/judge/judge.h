@@ -47,6 +47,8 @@ struct judge_subject {		/* who asks */
 	bool unreviewed_allow;
 	const char *home;	/* of the launch user; "~" in paths.json */
 	const char *const *write_roots;	/* NULL-terminated, absolute: the launch's roots for writing (with grants) */
+	const char *const *frozen_roots;	/* isolated workspaces: the policy's frozen names below them are not written; NULL: none */
+	const char *const *frozen_paths;	/* whatever else in them is not; NULL: none */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
 	const struct scope *scope;		/* NULL or empty: none was declared */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */

@@ -122,14 +122,14 @@ static int full_path(const struct judging *j, char ret_path[static PATH_MAX])
 	return path_normalize("/", joined, ret_path, PATH_MAX);
 }
 
-/* A name of the project that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
-static bool is_frozen(const struct paths *paths, const char *path)
+/* A name below root that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
+static bool is_frozen_below(const struct paths *paths, const char *root, const char *path)
 {
 	size_t i;
 
-	if (!path_is_under(path, paths->project))
+	if (!path_is_under(path, root))
 		return false;
-	for (path += strlen(paths->project); *path;) {
+	for (path += strlen(root); *path;) {
 		size_t len = strcspn(path += *path == '/', "/");
 
 		for (i = 0; i < paths->frozen.nr; i++)
@@ -137,6 +137,26 @@ static bool is_frozen(const struct paths *paths, const char *path)
 				return true;
 		path += len;
 	}
+	return false;
+}
+
+/*
+ * Of the project in text and as typed. At the kernel only in isolated workspaces, where read-only mounts stand behind it: elsewhere git itself
+ * works there.
+ */
+static bool is_frozen(const struct judging *j, const char *path)
+{
+	const struct paths *paths = &j->policy->paths;
+	const char *const *at;
+
+	if (j->action->unresolved || j->in_text)
+		return is_frozen_below(paths, paths->project, path);
+	for (at = j->subject->frozen_roots; at && *at; at++)
+		if (is_frozen_below(paths, *at, path))
+			return true;
+	for (at = j->subject->frozen_paths; at && *at; at++)
+		if (path_is_under(path, *at))
+			return true;
 	return false;
 }
 
@@ -240,8 +260,7 @@ static void judge_write(const struct judging *j, const char *path)
 			    "%s would be written, and the mode is readonly.", quote_text(&q, path));
 		return;
 	}
-	/* In text and as typed only: at the kernel the mounts hold it, and git itself works there. */
-	if ((j->action->unresolved || j->in_text) && is_frozen(paths, path)) {
+	if (is_frozen(j, path)) {
 		answer_deny(j, "protected_path", PATHS_RULE("path.frozen", frozen, "work on files outside .git, .agents and .codex; those stay as they are"),
 			    "%s is not changed.", quote_text(&q, path));
 		return;
