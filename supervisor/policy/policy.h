@@ -118,6 +118,7 @@ struct paths {			/* paths.json; "~" stands for the launch user's home */
 	struct strings system_roots;	/* a tool's own reads and writes (unresolved names) stay out; programs may read them */
 	struct strings devices;		/* trees with device nodes that stay usable (/dev) */
 	struct names raw_devices;	/* of these, what is never written: disks, memory */
+	struct names process_files;	/* files of /proc/PID that a process may write for itself and its agent's others: comm */
 	struct strings irreplaceable;	/* trees whose removal is hardline; each itself, not what is below */
 	struct strings scratch;		/* below these, removing needs a review only */
 	struct strings start_files;	/* run when a session or a program starts: written, they outlive the work */
@@ -249,6 +250,13 @@ struct policy {
 /* Returns 0, or -errno with ret_error naming file, line, column and key path of the first fault. */
 int policy_load(const char *dir, struct policy **ret_policy, struct err *ret_error);
 void policy_free(struct policy *policy);
+
+/*
+ * Tells every value of the policy's files, in their order: where it stands, its key path, and itself as JSON (ASCII, one line). A list of texts or
+ * numbers is one value. list() returns 0 to go on. Reads the files again. Returns 0, what list() returned, or -errno with ret_error.
+ */
+typedef int policy_lister(void *context, const struct origin *origin, const char *key, const char *value);
+int policy_list(const struct policy *policy, policy_lister *list, void *context, struct err *ret_error);
 
 /* What the policy knows of a program by its base name: the exact name, else the longest prefix, else NULL. */
 const struct command *policy_command(const struct policy *policy, const char *base_name);
