@@ -185,6 +185,8 @@ unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
+/* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
+bool file_is_left_to_kernel(const struct decision *decision);
 /* Whether the object is a file of /proc that stands for a process of Cordon's. */
 bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
