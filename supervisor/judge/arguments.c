@@ -148,7 +148,7 @@ static void sum_up(struct walk *w)
 		else
 			a->hits[i].effects = 0;
 	}
-	if (a->page && a->effects & EFFECT_UNKNOWN)
+	if (a->page && a->page < PAGE_CHANGES && a->effects & EFFECT_UNKNOWN)
 		a->page = PAGE_CHANGES;
 }
 
