@@ -91,6 +91,14 @@ static void say_hello(struct keeper *k, uint32_t flags)
 	tell_enforcer(k, hello, fds, k->listener >= 0 ? 3 : 2);
 }
 
+/* With what a hello has: the enforcer that knew this launch may be dead, and the table says what it left undone. */
+static void say_empty(struct keeper *k)
+{
+	int fds[2] = { k->spec_fd, k->table_fd };
+
+	tell_enforcer(k, (struct keeper_message){ .type = KEEPER_EMPTY, .status = k->status, .number = k->blob_bytes }, fds, 2);
+}
+
 static const char *const stage_names[] = {
 	[STAGE_SPEC] = "reading the launch", [STAGE_PTY] = "making the terminal", [STAGE_FORK] = "forking",
 	[STAGE_LANDLOCK] = "adding the Landlock layer", [STAGE_IDS] = "taking the user's ids", [STAGE_CWD] = "entering the working folder",
@@ -435,7 +443,7 @@ static int run(struct keeper *k, int signals)
 			while (read(signals, &info, sizeof(info)) > 0)
 				;
 		if (!reap(k)) {
-			tell_enforcer(k, (struct keeper_message){ .type = KEEPER_EMPTY, .status = k->status }, NULL, 0);
+			say_empty(k);
 			return 0;
 		}
 	}

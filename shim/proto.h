@@ -153,7 +153,7 @@ enum keeper_message_type {
 	KEEPER_FAILED,		/* stage, number (errno): nothing was started */
 	KEEPER_EXITED,		/* status: wait status of the command */
 	KEEPER_STDIN_REFUSED,	/* number: bytes of typed input that did not pass since the last message */
-	KEEPER_EMPTY,		/* no descendant is left; the keeper ends */
+	KEEPER_EMPTY,		/* no descendant is left; the keeper ends. number and descriptors: as with HELLO, but for the listener */
 	/* enforcer -> keeper */
 	KEEPER_GO = 64,
 	KEEPER_NOTICE,		/* text: JSON of the latest refusal in this launch */

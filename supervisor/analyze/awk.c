@@ -8,6 +8,7 @@
 #include "supervisor/analyze/programs.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -17,6 +18,9 @@ struct awk {
 	bool operand;		/* the token before this one ends an operand: "/" divides */
 	bool printing;		/* inside print or printf, outside its parentheses: ">" redirects */
 	unsigned depth;		/* of parentheses since then */
+	bool control;		/* the token before this one is if, while, for or switch */
+	uint64_t controls;	/* a bit for each parenthesis that is open: whether it is theirs. Behind theirs a "/" begins an expression */
+	unsigned open;
 };
 
 static bool is_word(const char *word, size_t len, const char *const *words)
@@ -33,6 +37,7 @@ static void take_word(struct awk *a)
 	static const char *const not_operands[] = { "print", "printf", "return", "in", "if", "else", "while", "for", "do", "case", "delete",
 						    "getline", "exit", "BEGIN", "END", NULL };
 	static const char *const prints[] = { "print", "printf", NULL };
+	static const char *const controls[] = { "if", "while", "for", "switch", NULL };
 	size_t len = strspn(a->at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
 
 	if (is_word(a->at, len, outside))
@@ -42,6 +47,7 @@ static void take_word(struct awk *a)
 		a->depth = 0;
 	}
 	a->operand = !is_word(a->at, len, not_operands);
+	a->control = is_word(a->at, len, controls);
 	a->at += len;
 }
 
@@ -78,8 +84,13 @@ static void take_redirection(struct awk *a)
 	a->at += a->at[1] == '>' ? 2 : 1;
 	a->at += strspn(a->at, " \t");
 	for (i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++)
-		if (strncmp(a->at, sinks[i], strlen(sinks[i])) == 0 && strchr(" \t\n;})", a->at[strlen(sinks[i])]))
-			return;
+		if (strncmp(a->at, sinks[i], strlen(sinks[i])) == 0) {
+			const char *behind = a->at + strlen(sinks[i]);
+
+			behind += strspn(behind, " \t");
+			if (strchr("\n;}", *behind))	/* else it goes on: "/dev/null" "x" */
+				return;
+		}
 	a->facts->writes = true;
 	name = a->at + 1;
 	len = *a->at == '"' ? strcspn(name, "\"\\") : sizeof(a->facts->file);
@@ -134,12 +145,18 @@ static bool take_token(struct awk *a)
 		break;
 	case '(':
 		a->depth++;
+		if (a->open++ >= 64)
+			return false;
+		a->controls = a->controls << 1 | a->control;
 		break;
 	case ')':
 		if (a->depth)
 			a->depth--;
+		if (!a->open--)
+			return false;
 		a->at++;
-		a->operand = true;
+		a->operand = !(a->controls & 1);
+		a->controls >>= 1;
 		return true;
 	case ']':
 		a->at++;
@@ -164,8 +181,10 @@ static bool take_token(struct awk *a)
 		break;
 	}
 	a->at++;
-	if (!strchr(" \t\r", c))
+	if (!strchr(" \t\r", c)) {
 		a->operand = false;
+		a->control = false;
+	}
 	return true;
 }
 

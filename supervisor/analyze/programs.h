@@ -13,6 +13,7 @@ struct program_facts {
 	bool reads;		/* files that the program itself names */
 	bool writes;
 	char file[256];		/* the first file it writes, where its name stands there; "" otherwise */
+	char source[256];	/* the first file it reads, likewise */
 	char command[256];	/* the first command line it runs, likewise */
 };
 

@@ -41,18 +41,26 @@ static void skip_line(struct sed *s)
 	s->at += strcspn(s->at, "\n");
 }
 
-static void take_file(struct sed *s)
+/* The name goes on to the end of the line. */
+static void take_name(struct sed *s, char ret_name[static 256])
 {
 	size_t len;
 
 	skip_blanks(s);
 	len = strcspn(s->at, "\n");
-	s->facts->writes = true;
-	if (!s->facts->file[0] && len < sizeof(s->facts->file)) {
-		memcpy(s->facts->file, s->at, len);
-		s->facts->file[len] = '\0';
+	if (!*ret_name && len < 256) {
+		memcpy(ret_name, s->at, len);
+		ret_name[len] = '\0';
+	} else {
+		s->facts->runs = true;	/* a second one, or no name of a file: not told apart here */
 	}
 	skip_line(s);
+}
+
+static void take_file(struct sed *s)
+{
+	s->facts->writes = true;
+	take_name(s, s->facts->file);
 }
 
 /* One address: N, $, /re/, \cREc, first~step, +N, ~N. False: not an address, or not one we know. */
@@ -179,7 +187,7 @@ static bool take_command(struct sed *s)
 		return take_transliteration(s) && take_end(s);
 	case 'r': case 'R':
 		s->facts->reads = true;
-		skip_line(s);
+		take_name(s, s->facts->source);
 		return true;
 	case 'w': case 'W':
 		take_file(s);

@@ -2,6 +2,7 @@
 /* SHA-256 (FIPS 180-4). Ours and small, because supervisors must not need OpenSSL or AF_ALG (Docker's profile blocks it). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,8 @@ struct sha256 {
 	uint8_t block[64];
 };
 
+/* Before main() the better one is chosen; for tests, which try both. Not while another thread hashes. Returns whether the processor's is used now. */
+bool sha256_use_processor(bool use);
 void sha256_init(struct sha256 *s);
 void sha256_update(struct sha256 *s, const void *data, size_t len);
 void sha256_final(struct sha256 *s, uint8_t ret_digest[static 32]);

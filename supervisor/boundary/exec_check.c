@@ -16,12 +16,12 @@
 #define KEPT_MAX (256u << 10)	/* bytes of a call's memory that the next one gets */
 #define HEAD_BYTES 256		/* BINPRM_BUF_SIZE: what the kernel reads of a file to find "#!" */
 
-static void take_identity(const struct stat *st, struct exec_identity *ret)
+void exec_identity_of(const struct stat *st, struct exec_identity *ret)
 {
 	*ret = (struct exec_identity){ .dev = st->st_dev, .ino = st->st_ino, .changed = st->st_ctim, .size = st->st_size };
 }
 
-static bool same_identity(const struct exec_identity *a, const struct exec_identity *b)
+bool exec_identity_same(const struct exec_identity *a, const struct exec_identity *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
 	       a->changed.tv_nsec == b->changed.tv_nsec;
@@ -108,7 +108,7 @@ static int follow_scripts(struct exec_call *c)
 		const char *path, *argument;
 		ssize_t len = read_head(file, head);
 
-		take_identity(&file->stat, &c->image);
+		exec_identity_of(&file->stat, &c->image);
 		if (len < 0) {
 			r = (int)len;
 			break;
@@ -236,7 +236,7 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 	/* Also before its head is read: a masked name is not executable, and our own open of it would wait for ourselves. */
 	if (!S_ISREG(c->file.stat.st_mode) || !(c->file.stat.st_mode & 0111))
 		return -EACCES;
-	take_identity(&c->file.stat, &c->program);
+	exec_identity_of(&c->file.stat, &c->program);
 	buf_append(&c->final_argv, c->argv.strings.data, c->argv.strings.len);
 	if (c->final_argv.failed)
 		return -ENOMEM;
@@ -293,8 +293,8 @@ static int compare_image(pid_t pid, const struct exec_call *c)
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	take_identity(&st, &loaded);
-	return same_identity(&loaded, &c->image) ? 0 : -EKEYREJECTED;
+	exec_identity_of(&st, &loaded);
+	return exec_identity_same(&loaded, &c->image) ? 0 : -EKEYREJECTED;
 }
 
 int exec_verify(pid_t pid, const struct exec_call *c, char *ret_why, size_t why_bytes)

@@ -22,6 +22,9 @@ struct exec_identity {
 	off_t size;
 };
 
+void exec_identity_of(const struct stat *st, struct exec_identity *ret);
+bool exec_identity_same(const struct exec_identity *a, const struct exec_identity *b);
+
 struct exec_call {
 	pid_t tid;
 	int root_fd;			/* as resolve_under() takes it, set by the caller before exec_read() */

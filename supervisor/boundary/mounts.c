@@ -30,25 +30,6 @@ static const struct {
 	bool devices;
 } kept[] = { { "/dev/pts", true }, { "/dev/shm", false }, { "/dev/mqueue", false } };
 
-int tree_clone(int fd, const char *name, bool recursive)
-{
-	int tree = open_tree(fd, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (*name ? 0 : AT_EMPTY_PATH) | (recursive ? AT_RECURSIVE : 0));
-
-	return tree < 0 ? -errno : tree;
-}
-
-int tree_set(int tree, uint64_t attributes, bool recursive)
-{
-	struct mount_attr attr = { .attr_set = attributes };
-
-	return mount_setattr(tree, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &attr, sizeof(attr)) < 0 ? -errno : 0;
-}
-
-int tree_attach(int tree, int fd)
-{
-	return move_mount(tree, "", fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ? -errno : 0;
-}
-
 static int add_root(struct builder *b, const char *path, bool devices)
 {
 	struct place root = { .fd = -1, .devices = devices };

@@ -43,6 +43,11 @@ int mounts_host_leave(int *ret_container_fd, struct err *ret_error)
 	return 0;
 }
 
+int mounts_host_restrict(int tree)
+{
+	return tree_set(tree, ROOT_ATTRIBUTES, true);
+}
+
 /* ---- write roots ---- */
 
 static int find_root(struct builder *b, const char *path, const char *client)
@@ -80,11 +85,11 @@ static int restrict_root(struct builder *b, const struct place *root)
 	int r = fd;
 
 	if (r >= 0 && is_mount(fd)) {
-		r = tree_set(fd, ROOT_ATTRIBUTES, true);
+		r = mounts_host_restrict(fd);
 	} else if (r >= 0) {
 		r = tree = tree_clone(fd, "", true);
 		if (r >= 0)
-			r = tree_set(tree, ROOT_ATTRIBUTES, true);
+			r = mounts_host_restrict(tree);
 		if (r >= 0)
 			r = tree_attach(tree, fd);
 	}

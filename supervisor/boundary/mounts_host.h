@@ -31,3 +31,6 @@ int mounts_host_leave(int *ret_container_fd, struct err *ret_error);
  * saying what could not be done; what could be done before then stays.
  */
 int mounts_host_guard(const struct mounts_host_plan *plan, struct err *ret_error);
+
+/* What a write root gets there, for a tree that is put into one later (a workspace). Returns 0 or -errno. */
+int mounts_host_restrict(int tree);

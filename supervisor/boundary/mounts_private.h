@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "supervisor/boundary/mount_tree.h"
 #include "supervisor/boundary/mounts.h"
 
 #include <stdbool.h>
@@ -46,15 +47,6 @@ int places_check_links(const struct builder *b);
 const struct place *places_root_of(const struct builder *b, const char *path);
 /* O_PATH descriptor of a canonical path; a symlink that appeared since is -ELOOP. Returns it or -errno. */
 int place_open(const char *path);
-
-/* ---- mounts.c ---- */
-
-/* A detached recursive copy of what fd names. Returns its descriptor or -errno. */
-int tree_clone(int fd, const char *name, bool recursive);
-/* Sets MOUNT_ATTR_* on a detached tree and what is below. */
-int tree_set(int tree, uint64_t attributes, bool recursive);
-/* Puts a detached tree over what fd names. */
-int tree_attach(int tree, int fd);
 
 /* ---- mounts_masks.c ---- */
 

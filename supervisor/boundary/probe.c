@@ -36,6 +36,7 @@ static const struct probe probes[] = {
 	{ "memory", probe_memory, "--cap-add SYS_PTRACE --security-opt apparmor=unconfined" },
 	{ "landlock", probe_landlock, "kernel >= 6.2 with landlock in its lsm= list; Docker >= 20.10.18 or a seccomp profile that allows landlock_*" },
 	{ "landlock_scope", probe_landlock_scope, "kernel >= 6.12" },
+	{ "landlock_net", probe_landlock_net, "kernel >= 6.7 with landlock in its lsm= list" },
 	{ "mounts", probe_mounts, "--cap-add SYS_ADMIN --security-opt apparmor=unconfined" },
 	{ "capabilities", probe_capabilities, "--cap-add SETPCAP, and PID 1 as root" },
 	{ "no_new_privs", probe_no_new_privs, "a seccomp profile that allows prctl(2)" },

@@ -20,7 +20,7 @@ struct layer {
 /*
  * Probes, in this order: notify (listener, RECV, SEND), wait_killable (a signal after RECV does not interrupt), sync_wake_up,
  * addfd (ADDFD_SEND places a file), pidfd_getfd, ptrace (seize across uids, EVENT_EXEC), memory (read another uid's memory), landlock
- * (a write outside is EACCES), landlock_scope (a signal out of the domain is EPERM), mounts (a read-only bind holds in a new
+ * (a write outside is EACCES), landlock_scope (a signal out of the domain is EPERM), landlock_net (a TCP connect and a bind are EACCES), mounts (a read-only bind holds in a new
  * namespace), capabilities (bounding set can be emptied), no_new_privs, pid1 (we are PID 1 of this pid namespace), foreign_abi.
  * Takes well under 100 ms. Returns the number filled.
  */

@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define ABI_TRUNCATE 3
@@ -74,6 +76,34 @@ void probe_landlock_scope(struct finding *f)
 		found(f, LAYER_UNSUPPORTED, "A signal out of a scoped domain was not refused.");
 	else
 		found(f, LAYER_ACTIVE, "A signal out of the domain is EPERM.");
+}
+
+/* The address does not matter: Landlock refuses before anybody is asked, and without it nobody listens on this port of loopback for long. */
+static int try_tcp(int (*act)(int, const struct sockaddr *, socklen_t))
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(9) };
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 || act(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+}
+
+/* A connect or bind that an agent's own thread makes is one that a race put into a continued call: this alone refuses it. */
+void probe_landlock_net(struct finding *f)
+{
+	int abi = sys_landlock_create_ruleset(NULL, 0), r;
+	struct sys_landlock_ruleset attr = { .handled_access_net = landlock_handled_net(abi) };
+
+	if (!attr.handled_access_net) {
+		found(f, LAYER_UNSUPPORTED, "Landlock's ABI here (%d) knows no TCP: nothing holds a connect that is raced.", abi < 0 ? 0 : abi);
+		return;
+	}
+	r = enter_landlock(&attr, abi);
+	if (r < 0)
+		found(f, LAYER_UNSUPPORTED, "A Landlock layer for TCP cannot be entered: %s.", strerror(-r));
+	else if (try_tcp(connect) != -EACCES || try_tcp(bind) != -EACCES)
+		found(f, LAYER_UNSUPPORTED, "Under a Landlock layer a TCP connect or bind was not refused.");
+	else
+		found(f, LAYER_ACTIVE, "TCP connects and binds of the layer are EACCES.");
 }
 
 /* The real thing, with a mask, entered. access(2) sees a read-only mount without trying to write. */

@@ -40,6 +40,7 @@ void probe_pid1(struct finding *f);
 
 void probe_landlock(struct finding *f);
 void probe_landlock_scope(struct finding *f);
+void probe_landlock_net(struct finding *f);
 void probe_mounts(struct finding *f);
 void probe_capabilities(struct finding *f);
 void probe_no_new_privs(struct finding *f);

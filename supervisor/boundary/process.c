@@ -45,6 +45,7 @@ int process_read(pid_t pid, struct process_facts *ret_facts)
 			     &flags, &facts.start) != 4)
 		return -EBADMSG;
 	facts.exiting = flags & PF_EXITING || state == 'Z' || state == 'X';
+	facts.zombie = state == 'Z';
 	*ret_facts = facts;
 	return 0;
 }

@@ -8,6 +8,7 @@
 struct process_facts {
 	pid_t parent;
 	unsigned long long start;	/* clock ticks after boot: with the pid, who it is */
+	bool zombie;			/* it has ended, and its parent has not asked */
 	bool exiting;			/* its descriptors may be closed already, while its children still call it parent */
 };
 

@@ -39,21 +39,22 @@ int session_open(int folder_fd, const char *name, uint64_t id, struct session **
 	if (!s)
 		return -ENOMEM;
 	snprintf(s->name, sizeof(s->name), "%s", name);
-	s->id = id;
-	s->fd = openat(folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	s->fd = openat(folder_fd, name, O_RDWR | (id ? O_CREAT : 0) | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->fd < 0) {
 		r = -errno;
 		free(s);
 		return r;
 	}
 	if (pread(s->fd, &s->kept, sizeof(s->kept), 0) != (ssize_t)sizeof(s->kept) || s->kept.magic != SESSION_MAGIC)
-		s->kept = (struct session_kept){ 0 };
-	s->kept.magic = SESSION_MAGIC;
+		s->kept = (struct session_kept){ .magic = SESSION_MAGIC, .id = id };
+	if (id && s->kept.id != id) /* two agents of one name: the name is in the way of both, and nothing is known */
+		s->kept = (struct session_kept){ .magic = SESSION_MAGIC, .id = id };
+	s->id = s->kept.id;
 	/* Nobody here has seen how it began, and nobody will see how it ends. */
 	if (s->kept.turn)
 		s->kept.holds = 0;
 	s->turn_page = PAGE_CHANGES;
-	r = keep(s);
+	r = s->id ? keep(s) : -EBADMSG;
 	if (r < 0) {
 		session_close(s);
 		return r;

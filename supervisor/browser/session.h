@@ -20,6 +20,7 @@
 struct session_kept {			/* the file's content */
 	uint32_t magic;
 	uint32_t holds;			/* the snapshot does */
+	uint64_t id;
 	uint8_t page[PAGE_DIGEST_BYTES];	/* and this is the page it shows */
 	int32_t turn;			/* pid of the tool that runs, 0: none */
 	uint32_t reserved;
@@ -48,7 +49,10 @@ struct session {
 /* "AGENT-0123abcd", of letters, digits, "-" and "_": agents whose names differ in other characters only have different digits. */
 void session_name(const char *agent, uint64_t id, char ret_name[static SESSION_NAME_BYTES]);
 
-/* Opens or makes the session's file in the folder (which is root's alone). Returns 0 or -errno. session_close() frees it. */
+/*
+ * Opens or makes the session's file in the folder (which is root's alone); id 0: an earlier enforcer's, which has to be there and say it. Returns 0 or
+ * -errno. session_close() frees it.
+ */
 int session_open(int folder_fd, const char *name, uint64_t id, struct session **ret_session);
 void session_close(struct session *s);
 

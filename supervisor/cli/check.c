@@ -73,7 +73,8 @@ static int __attribute__((format(printf, 1, 2))) usage(const char *format, ...)
 /* An answer of our own, for requests that are no question for the judge. */
 static void refuse(struct decision *d, const char *tag, const char *rule, const char *reason)
 {
-	*d = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = { .file = "" } };
+	*d = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = CODE_ORIGIN,
+				.hint = "ask as cordon-check(1) says, for example: cordon check exec 'ls -la'" };
 	snprintf(d->reason, sizeof(d->reason), "%s", reason);
 }
 

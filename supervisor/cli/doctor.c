@@ -17,23 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXIT_MISSING 1	/* a layer is degraded or unsupported */
+#define EXIT_MISSING 1	/* a layer or a step of trust is degraded, or unsupported */
 #define EXIT_UNASKED 2	/* wrong usage, or a supervisor that does not answer */
 
 static const char help[] =
 	"usage: cordon doctor [--json]\n"
 	"Show each protective layer: active, degraded or unsupported, why, and how to get it. Layers are probed by their effect, by the\n"
-	"running supervisor when there is one, else here.\n"
-	"exit: 0 every layer is active, 1 one is not, 2 usage, or the supervisor does not answer\n";
+	"running supervisor when there is one, else here. With a proxy, also who was made to believe its CA, as verified afterwards.\n"
+	"exit: 0 every layer is active and no step of trust degraded, 1 one is not, 2 usage, or the supervisor does not answer\n";
 
 static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
 
 static json_t *probe_here(void)
 {
@@ -88,28 +81,22 @@ static void print_table(const json_t *report)
 	size_t i;
 
 	printf("%-15s %-12s %s\n", "LAYER", "STATE", "WHY");
+	json_array_foreach(json_object_get(report, "trust"), i, layer)
+		printf("%-15s %-12s %s\n", cli_text(layer, "name"), cli_text(layer, "state"), cli_text(layer, "why"));
 	json_array_foreach(json_object_get(report, "layers"), i, layer) {
-		printf("%-15s %-12s %s\n", text_of(layer, "name"), text_of(layer, "state"), text_of(layer, "why"));
-		if (*text_of(layer, "how"))
-			printf("%-15s %-12s get it: %s\n", "", "", text_of(layer, "how"));
+		printf("%-15s %-12s %s\n", cli_text(layer, "name"), cli_text(layer, "state"), cli_text(layer, "why"));
+		if (*cli_text(layer, "how"))
+			printf("%-15s %-12s get it: %s\n", "", "", cli_text(layer, "how"));
 	}
 }
 
 static int print_report(const json_t *report, bool raw)
 {
-	char *text;
-
-	if (!raw) {
-		print_table(report);
-		if (json_is_false(json_object_get(report, "supervisor")))
-			fputs("no supervisor running: probed here\n", stderr);
-		return 0;
-	}
-	text = json_dumps(report, JSON_COMPACT | JSON_ENSURE_ASCII);
-	if (!text)
-		return refuse("out of memory");
-	puts(text);
-	free(text);
+	if (raw)
+		return cli_print_json(report);
+	print_table(report);
+	if (json_is_false(json_object_get(report, "supervisor")))
+		fputs("no supervisor running: probed here\n", stderr);
 	return 0;
 }
 
@@ -119,7 +106,10 @@ static int verdict(const json_t *report)
 	size_t i;
 
 	json_array_foreach(json_object_get(report, "layers"), i, layer)
-		if (strcmp(text_of(layer, "state"), layer_state_name(LAYER_ACTIVE)) != 0)
+		if (strcmp(cli_text(layer, "state"), layer_state_name(LAYER_ACTIVE)) != 0)
+			return EXIT_MISSING;
+	json_array_foreach(json_object_get(report, "trust"), i, layer)
+		if (strcmp(cli_text(layer, "state"), "degraded") == 0)
 			return EXIT_MISSING;
 	return 0;
 }

@@ -16,9 +16,10 @@ static const struct {
 	{ "run", client_run, "start a command guarded and exit as it does" },
 	{ "check", cli_check, "what would be decided, without doing it" },
 	{ "policy", cli_policy, "validate a policy folder" },
-	{ "status", cli_status, "state, layers, services and launches" },
+	{ "status", cli_status, "state, layers, services, agents, launches, zombies" },
 	{ "health", cli_health, "exit 0 when the container is ready and records can be written" },
 	{ "doctor", cli_doctor, "which protections really hold here" },
+	{ "metrics", cli_metrics, "the supervisor's numbers, for Prometheus" },
 	{ "audit", cli_audit, "read and verify the audit log" },
 };
 

@@ -24,6 +24,7 @@ enum init_message_type {
 	INIT_SERVICE,		/* text: JSON {"name","state","pid","why","restarts"}: recorded, shown by status */
 	INIT_RECORD,		/* number: severity; text: "type\nmembers" for audit_record() */
 	INIT_SEAL,		/* write the seal and exit 0 */
+	INIT_COUNTERS,		/* text: JSON {"orphans_reaped","signals_refused"}, since PID 1 began; shown by status */
 	INIT_KILL_ALL,		/* number: signal; to every launch's tree (drain). Answered by ENFORCER_LAUNCHES as they end */
 	/* enforcer -> PID 1 */
 	ENFORCER_READY = 64,	/* layers probed, mounts built, sockets listening */

@@ -9,6 +9,7 @@
 #define CORDON_AUDIT_DIR "/var/lib/cordon/audit"
 #define CORDON_POLICY_DIR "/etc/cordon/policies"	/* or --policy, or CORDON_POLICY */
 #define CORDON_ENTRY_DIR "/usr/lib/cordon/entry"
+#define CORDON_CLIENT "/usr/bin/cordon"
 #define CORDON_SHIM "/usr/lib/cordon/cordon-shim"	/* or CORDON_SHIM (tests) */
 #define CORDON_CA_DIR "/run/cordon-ca"			/* key, readable by the proxy's user only */
 #define CORDON_TRUST_DIR "/etc/cordon/trust"		/* ca.pem and bundle.pem, world-readable, also in agents' mounts */

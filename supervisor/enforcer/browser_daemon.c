@@ -13,6 +13,7 @@
 #include "supervisor/boundary/process.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -57,6 +58,22 @@ static int open_folders(const struct enforcer *e, struct browsers *all, struct e
 	return 0;
 }
 
+/* What an earlier enforcer left: its sessions' ports are theirs from the first call on. A file that says nothing is none. */
+static void adopt_sessions(struct browsers *all)
+{
+	int fd = openat(all->state_folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!folder && fd >= 0)
+		close(fd);
+	while (folder && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.' && strlen(entry->d_name) < SESSION_NAME_BYTES)
+			(void)browser_open(all, entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+}
+
 int browsers_start(struct enforcer *e, struct err *ret_error)
 {
 	struct browsers *all = calloc(1, sizeof(*all));
@@ -72,11 +89,13 @@ int browsers_start(struct enforcer *e, struct err *ret_error)
 		return 0;
 	}
 	r = open_folders(e, all, ret_error);
-	if (r < 0)
+	if (r < 0) {
 		free(all);
-	else
-		e->browsers = all;
-	return r;
+		return r;
+	}
+	adopt_sessions(all);
+	e->browsers = all;
+	return 0;
 }
 
 bool browsers_exist(const struct enforcer *e)
@@ -233,9 +252,19 @@ static int start_daemon(struct enforcer *e, struct agent_browser *b, const struc
 
 static struct launch *find_daemon(const struct enforcer *e, const struct agent_browser *b)
 {
-	struct launch *l = b->daemon ? e->launches : NULL;
+	struct launch *l = e->launches;
 
-	while (l && l->id != b->daemon)
+	while (l && !(b->daemon ? l->id == b->daemon : l->spec && l->subject.session == SESSION_DAEMON && l->zygote == b->session->id))
+		l = l->next;
+	return l;
+}
+
+/* Launches of an earlier enforcer's of which nothing is known yet: any of them may be the daemon. */
+static bool some_are_unknown(const struct enforcer *e)
+{
+	const struct launch *l = e->launches;
+
+	while (l && (l->spec || l->client >= 0))
 		l = l->next;
 	return l;
 }
@@ -255,7 +284,8 @@ int daemon_serves(struct enforcer *e, struct agent_browser *b, const struct laun
 	struct launch *daemon = find_daemon(e, b);
 
 	if (!daemon)
-		return start_daemon(e, b, l, ret_error);
+		return some_are_unknown(e) ? 0 : start_daemon(e, b, l, ret_error);
+	b->daemon = daemon->id;
 	if (daemon->state == LAUNCH_FAILED)
 		return err_set(ret_error, -EIO, "the browser session's daemon does not start (the audit log says why)");
 	if (daemon->state == LAUNCH_ENDED || (b->ending_us && now_us() - b->ending_us > ENDING_MS * 1000u)) {
@@ -268,7 +298,7 @@ int daemon_serves(struct enforcer *e, struct agent_browser *b, const struct laun
 void browsers_forget(struct enforcer *e, const struct launch *l)
 {
 	for (struct agent_browser *b = e->browsers ? e->browsers->first : NULL; b; b = b->next) {
-		if (b->daemon != l->id)
+		if (b->daemon != l->id && !(l->subject.session == SESSION_DAEMON && l->zygote == b->session->id))
 			continue;
 		b->daemon = 0;
 		b->ending_us = 0;

@@ -47,6 +47,19 @@ bool browsers_is_browser(const struct enforcer *e, const struct stat *file)
 
 /* ---- sessions ---- */
 
+struct agent_browser *browser_open(struct browsers *all, const char *name, uint64_t id)
+{
+	struct agent_browser *b = calloc(1, sizeof(*b));
+
+	if (!b || session_open(all->state_folder, name, id, &b->session) < 0) {
+		free(b);
+		return NULL;
+	}
+	b->answer.fd = -1;
+	b->next = all->first;
+	return all->first = b;
+}
+
 struct agent_browser *browser_of(struct enforcer *e, const struct launch *l)
 {
 	char name[SESSION_NAME_BYTES];
@@ -55,22 +68,8 @@ struct agent_browser *browser_of(struct enforcer *e, const struct launch *l)
 	for (b = e->browsers->first; b; b = b->next)
 		if (b->session->id == l->zygote)
 			return b;
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return NULL;
 	session_name(l->agent, l->zygote, name);
-	if (session_open(e->browsers->state_folder, name, l->zygote, &b->session) < 0) {
-		free(b);
-		return NULL;
-	}
-	b->answer.fd = -1;
-	b->enforcer = e;
-	/* One that an earlier enforcer started. */
-	for (const struct launch *other = e->launches; other; other = other->next)
-		if (other->spec && other->zygote == l->zygote && other->subject.session == SESSION_DAEMON)
-			b->daemon = other->id;
-	b->next = e->browsers->first;
-	return e->browsers->first = b;
+	return browser_open(e->browsers, name, l->zygote);
 }
 
 void browser_record(struct enforcer *e, const struct agent_browser *b, const char *event, enum audit_severity severity, const char *why)
@@ -144,12 +143,7 @@ static bool turn_is_over(const struct session *s)
 	return process_read(s->kept.turn, &facts) < 0 || facts.start != s->kept.turn_start || facts.exiting;
 }
 
-static bool is_next(const struct agent_browser *b, const struct call *call)
-{
-	return b->next_call == call->request->id && b->next_launch == call->launch->id;
-}
-
-static bool is_busy(struct enforcer *e, struct agent_browser *b, const struct call *call)
+static bool is_busy(struct enforcer *e, struct agent_browser *b, uint64_t flight)
 {
 	struct session *s = b->session;
 
@@ -159,11 +153,11 @@ static bool is_busy(struct enforcer *e, struct agent_browser *b, const struct ca
 	}
 	if (s->kept.turn || b->ask != ASK_NOTHING)
 		return true;
-	return b->next_call && !is_next(b, call);
+	return b->next_flight && b->next_flight != flight;
 }
 
-enum browser_next browsers_enter(struct enforcer *e, const struct call *call, const struct stat *program, bool *ret_is_tool, bool *ret_holds,
-				 struct decision *ret_decision)
+enum browser_next browsers_enter(struct enforcer *e, const struct call *call, uint64_t flight, const struct stat *program, bool *ret_is_tool,
+				 bool *ret_holds, struct decision *ret_decision)
 {
 	const struct launch *l = call->launch;
 	struct agent_browser *b;
@@ -175,7 +169,7 @@ enum browser_next browsers_enter(struct enforcer *e, const struct call *call, co
 	b = browser_of(e, l);
 	if (!b)
 		return refuse(ret_decision, e->policy, "incomplete_evidence", "The state of this agent's browser session cannot be kept.", NULL);
-	if (!is_busy(e, b, call)) {
+	if (!is_busy(e, b, flight)) {
 		*ret_holds = b->session->kept.holds;
 		return BROWSER_GO;
 	}
@@ -249,7 +243,7 @@ static void answer_ready(struct enforcer *e, struct source *source, uint32_t eve
 
 /* ---- one command ---- */
 
-enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, struct decision *decision)
+enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, uint64_t flight, struct decision *decision)
 {
 	struct agent_browser *b = browser_of(e, call->launch);
 	struct err error = { 0 };
@@ -257,9 +251,8 @@ enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, 
 
 	if (!b)
 		return refuse(decision, e->policy, "incomplete_evidence", "The state of this agent's browser session cannot be kept.", NULL);
-	if (!is_next(b, call)) {
-		b->next_call = call->request->id;
-		b->next_launch = call->launch->id;
+	if (b->next_flight != flight) {
+		b->next_flight = flight;
 		b->asked = false;
 	}
 	r = daemon_serves(e, b, call->launch, &error);
@@ -277,12 +270,12 @@ enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, 
 }
 
 /* Its exec was refused, failed, or nobody waits for it any more. */
-void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t call_id)
+void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t flight)
 {
 	struct agent_browser *b = browser_of(e, l);
 
-	if (b && b->next_call == call_id && b->next_launch == l->id)
-		b->next_call = 0;
+	if (b && b->next_flight == flight)
+		b->next_flight = 0;
 }
 
 bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, enum page page)
@@ -293,7 +286,7 @@ bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, enum pa
 
 	if (!b || process_read(pid, &facts) < 0 || session_begin(b->session, (struct session_turn){ pid, page }, facts.start) < 0)
 		return false;
-	b->next_call = 0;
+	b->next_flight = 0;
 	b->traced = true;
 	if (held && !b->session->kept.holds)
 		browser_record(e, b, "stale", AUDIT_INFO, page == PAGE_SHOWS ? "another snapshot is taken" : "a command may change the page");

@@ -26,11 +26,10 @@ struct agent_browser {
 	uint64_t ending_us;		/* since when the daemon is to end; 0: it is not */
 	bool traced;			/* the tool that runs is our tracee: its end will be seen */
 	/* The exec that is next, from its judgement to its first instruction or its failure: */
-	uint64_t next_launch, next_call;	/* 0: nobody's */
+	uint64_t next_flight;		/* which, 0: none */
 	bool asked;			/* what the browser shows was asked for it */
 	enum ask ask;			/* a question is on its way */
 	struct source answer;
-	struct enforcer *enforcer;
 };
 
 struct program_id {
@@ -53,6 +52,8 @@ struct browsers {
 
 bool browsers_is_tool(const struct enforcer *e, const struct stat *file);
 bool browsers_is_browser(const struct enforcer *e, const struct stat *file);
+/* id 0: as an earlier enforcer left it. NULL when its state cannot be kept. */
+struct agent_browser *browser_open(struct browsers *all, const char *name, uint64_t id);
 /* The session of this launch's agent, opened when it is the first question about it; NULL when its state cannot be kept. */
 struct agent_browser *browser_of(struct enforcer *e, const struct launch *l);
 void browser_record(struct enforcer *e, const struct agent_browser *b, const char *event, enum audit_severity severity, const char *why);

@@ -67,7 +67,7 @@ int connect_step(struct talk *t)
 
 void connect_recover(const struct call *call)
 {
-	_cleanup_close_ int pidfd = sys_pidfd_open((pid_t)call->request->pid, 0);
+	_cleanup_close_ int pidfd = call_pidfd(call);
 	_cleanup_close_ int fd = -1;
 	int off = 0;
 

@@ -6,6 +6,7 @@
  * it comes. A failure before ready is PID 1's to report.
  */
 #include "supervisor/enforcer/enforcer.h"
+#include "supervisor/enforcer/digests.h"
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
@@ -185,8 +186,14 @@ static const char **split(char *text, size_t len, char separator)
 
 static void take_environment(struct enforcer *e, const char *text)
 {
-	char *copy = strdup(text);
-	const char **items = copy ? split(copy, strlen(copy), '\n') : NULL;
+	_cleanup_buf_ struct buf all = { 0 };
+	const char **items;
+	char *copy;
+
+	buf_text(&all, workspaces_environment(e));
+	buf_text(&all, text);
+	copy = all.failed ? NULL : TAKE_PTR(all.data);
+	items = copy ? split(copy, all.len, '\n') : NULL;
 
 	if (!items) {
 		free(copy);
@@ -269,6 +276,9 @@ static void init_ready(struct enforcer *e, struct source *source, uint32_t event
 		break;
 	case INIT_SERVICE:
 		take_service(e, text);
+		break;
+	case INIT_COUNTERS:
+		status_counters(e, text);
 		break;
 	case INIT_RECORD:
 		take_record(e, m.number, text);
@@ -362,6 +372,9 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 		return err_set(error, -ENOMEM, "out of memory");
 	e->nr_layers = probe_layers(e->layers);
 	probe_host_exec(roots, e->policy->entry_paths.items, &e->layers[e->nr_layers++]);
+	r = workspaces_load(e, error);
+	if (r < 0)
+		return r;
 	record_layers(e);
 	notify = find_layer(e, "notify");
 	killable = find_layer(e, "wait_killable");
@@ -408,6 +421,10 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = repeats_start(e);
 	if (r == 0)
 		r = held_start(e);
+	if (r == 0)
+		r = digests_start(e);
+	if (r == 0)
+		r = watch_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);
@@ -432,7 +449,7 @@ int enforcer_main(void)
 	if (plan_gateway(e->image, "/etc/hosts", &e->gateway) < 0)
 		return EXIT_INTERNAL;
 	/* Ids go on where an earlier enforcer cannot have been. */
-	e->next_launch = (uint64_t)e->restarts * LAUNCHES_A_RUN + 1;
+	e->first_launch = e->next_launch = (uint64_t)e->restarts * LAUNCHES_A_RUN + 1;
 	if (load_policy(e, &in, &error) < 0)
 		return fail(e, EXIT_POLICY, &error);
 	if (open_audit(e, &error) < 0)
@@ -442,6 +459,7 @@ int enforcer_main(void)
 	adopt_mounts(e, &in);
 	if (prepare_boundary(e, &error) < 0)
 		return fail(e, EXIT_LAYER, &error);
+	take_environment(e, "");	/* the proxy's come later, if there is one */
 	if (prepare_loop(e, &error) < 0)
 		return fail(e, EXIT_INTERNAL, &error);
 	adopt(e, &in);

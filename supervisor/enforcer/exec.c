@@ -7,13 +7,14 @@
  * process would hang each other in the kernel).
  */
 #include "supervisor/enforcer/browsers.h"
+#include "supervisor/enforcer/digests.h"
 #include "supervisor/enforcer/internal.h"
 #include "supervisor/enforcer/known.h"
 
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/io.h"
 
 #include "supervisor/base/path.h"
-#include "supervisor/base/sha256.h"
 #include "supervisor/boundary/process.h"
 
 #include <errno.h>
@@ -30,27 +31,28 @@
 /* <sys/ptrace.h> and <linux/ptrace.h> cannot both be included. */
 long ptrace(int request, ...);
 
-#define DIGEST_MAX_BYTES (256 * 1024)	/* about a millisecond */
 #define FLYING_MAX 64	/* at once: each reserves a record's room in the log */
 
 struct flight {
 	struct flight *next;
 	struct exec_call exec;
 	struct call call;		/* its slot stays taken until the exec is verified or has failed */
-	uint64_t id;			/* of the call; its slot may be another's when the flight ends */
 	pid_t tid, group;
 	bool held;			/* waiting, namely for the agent's browser session */
 	bool tool;			/* of that session */
 	bool snapshot_holds;
 	bool waiting;			/* not judged yet: another exec of its thread group is in flight, or too many are */
 	bool reserved;			/* there is room in the log for the record of its success */
+	uint64_t id;			/* never used twice */
+	unsigned hashing;		/* files of it whose digest is awaited while it stands at its first instruction */
 	struct decision decision;
-	char sha256[65];		/* of a program that agents can write; "" otherwise */
+	char sha256[65];		/* of the file that was named; "": not known */
 };
 
 struct exec_flights {
 	struct flight *flying, *spare;	/* flying: in the order they came, with those that wait */
-	unsigned nr, nr_waiting;
+	unsigned nr, nr_waiting, nr_hashing;
+	uint64_t last_id;
 };
 
 static struct flight *flight_take(struct enforcer *e)
@@ -98,6 +100,8 @@ static void flight_remove(struct enforcer *e, struct flight *f)
 		*link = f->next;
 		e->flights->nr--;
 		e->flights->nr_waiting -= f->waiting;
+		e->flights->nr_hashing -= f->hashing > 0;
+		f->hashing = 0;
 	}
 }
 
@@ -153,6 +157,12 @@ static void record_allowed(struct enforcer *e, struct flight *f, const struct de
 /* Mode off: recorded, never held up. Nothing is refused here, so nothing a race could change is decided. */
 static void pass(struct enforcer *e, struct flight *f, const struct decision *shadow)
 {
+	const char *hex = digest_known(e, &f->exec.program);
+
+	if (hex)
+		memcpy(f->sha256, hex, sizeof(f->sha256));
+	else
+		(void)digest_ask(e, f->exec.file.fd, &f->exec.program, f->exec.file.path, f->call.launch->id, 0);
 	record_allowed(e, f, shadow, "advisory");
 	notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
 	flight_give(e, f);
@@ -292,13 +302,29 @@ static void fly(struct enforcer *e, struct flight *f)
 	r = exec_seize(f->tid);
 	if (r < 0) {
 		give_back_room(e, f);
-		f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 },
+		f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = CODE_ORIGIN,
 						 .hint = "a traced process cannot exec here: gdb and strace do not work inside a launch" };
 		snprintf(f->decision.reason, sizeof(f->decision.reason), "the exec cannot be verified: %s", strerror(-r));
 		return deny(e, f, EPERM);
 	}
 	flight_add(e, f);
 	notify_continue_judged(&f->call);
+}
+
+static bool agents_can_write(const struct flight *f, const char *path)
+{
+	const char *const *root = f->call.launch->subject.write_roots;
+
+	while (*root && !path_is_under(path, *root))
+		root++;
+	return *root;
+}
+
+static void refuse_size(struct flight *f)
+{
+	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 },
+					 .hint = "a program in the workspace is at most 1 GiB",
+					 .reason = "the program is too large for its contents to be verified" };
 }
 
 /* It is asked again from the start: what was read and judged now may be otherwise then. */
@@ -340,11 +366,13 @@ static void begin(struct enforcer *e, struct flight *f)
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
 		return flight_give(e, f);
 	}
-	next = browsers_enter(e, &f->call, &f->exec.file.stat, &f->tool, &f->snapshot_holds, &f->decision);
+	next = browsers_enter(e, &f->call, f->id, &f->exec.file.stat, &f->tool, &f->snapshot_holds, &f->decision);
 	if (next == BROWSER_GO) {
 		judge_exec(e, f, &shadow);
+		if (f->decision.verdict == VERDICT_ALLOW && f->exec.program.size > (off_t)DIGEST_MAX_BYTES && agents_can_write(f, f->exec.file.path))
+			refuse_size(f);
 		if (f->tool && f->decision.verdict == VERDICT_ALLOW)
-			next = browsers_prepare(e, &f->call, &f->decision);
+			next = browsers_prepare(e, &f->call, f->id, &f->decision);
 	}
 	if (next == BROWSER_WAITS)
 		return hold(e, f);
@@ -375,7 +403,7 @@ static bool group_is_busy(const struct enforcer *e, struct flight *f)
 
 static bool must_wait(const struct enforcer *e, struct flight *f)
 {
-	return e->flights->nr - e->flights->nr_waiting >= FLYING_MAX || group_is_busy(e, f);
+	return e->flights->nr - e->flights->nr_waiting - e->flights->nr_hashing >= FLYING_MAX || group_is_busy(e, f);
 }
 
 void exec_handle(struct enforcer *e, const struct call *call)
@@ -387,9 +415,10 @@ void exec_handle(struct enforcer *e, const struct call *call)
 		return;
 	}
 	f->call = *call;
-	f->id = call->request->id;
 	f->tid = (pid_t)call->request->pid;
 	f->group = 0;
+	f->id = ++e->flights->last_id;
+	f->hashing = 0;
 	f->sha256[0] = 0;
 	f->held = f->tool = f->snapshot_holds = false;
 	f->waiting = must_wait(e, f);
@@ -459,36 +488,80 @@ static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, con
 	struct outcome outcome = { .decision = &f->decision, .verb = "kill", .certainty = "verified", .what = &what };
 
 	kill(pid, SIGKILL);
-	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 } };
+	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = CODE_ORIGIN,
+					 .hint = "start the program again, and let nothing change it or its arguments meanwhile" };
 	snprintf(f->decision.reason, sizeof(f->decision.reason), "%s", why);
 	describe(f, &what);
-	e->denials++;
+	status_denied(e, f->decision.tag);
 	f->call.launch->denials++;
 	record_call(e, &f->call, &outcome);
 	launch_notice(e, f->call.launch, &f->decision);
 }
 
 /*
- * What an image's program is, its path says; what an agent wrote, only its bytes say. It stands loaded and the kernel refuses writes to it, so that
- * this is what runs. Larger ones would hold everybody else up: they are named by inode alone.
+ * What an image's program is, its path says; what an agent wrote, only its bytes say. A program stands loaded and the kernel refuses writes to it
+ * (ETXTBSY; not in 6.11), so that what is hashed is what runs; of a script it is what it holds now, and no later than its interpreter reads it.
+ * Returns false when it cannot be known.
  */
-static void digest_written(struct flight *f)
+static bool prove(struct enforcer *e, struct flight *f, int fd, const struct exec_identity *identity, const char *path, char *ret_hex)
 {
-	char link[32];
-	int fd;
+	const bool must = agents_can_write(f, path);
+	const char *hex = digest_known(e, identity);
 
-	for (const char *const *root = f->call.launch->subject.write_roots; *root; root++) {
-		if (f->exec.file.stat.st_size > DIGEST_MAX_BYTES || !path_is_under(f->exec.file.path, *root))
-			continue;
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", f->exec.file.fd);
-		fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (fd < 0)
-			return;
-		if (sha256_fd(fd, DIGEST_MAX_BYTES, f->sha256) < 0)
-			f->sha256[0] = 0;
-		close(fd);
-		return;
+	if (!hex && must && identity->size <= DIGEST_SMALL_BYTES) {
+		hex = digest_now(e, fd, identity);
+		if (!hex)
+			return false;
 	}
+	if (hex && ret_hex)
+		memcpy(ret_hex, hex, sizeof(f->sha256));
+	if (hex)
+		return true;
+	if (!must) { /* nobody waits: this record has its inode, the record "program" both, later ones its digest */
+		(void)digest_ask(e, fd, identity, path, f->call.launch->id, 0);
+		return true;
+	}
+	if (digest_ask(e, fd, identity, NULL, f->call.launch->id, f->id) < 0)
+		return false;
+	f->hashing++;
+	return true;
+}
+
+/* The file that was named, and what is loaded for it where that is another. */
+static bool prove_contents(struct enforcer *e, struct flight *f, pid_t pid)
+{
+	const char *loaded = f->exec.interpreters.data;
+	_cleanup_close_ int fd = -1;
+	char link[32];
+
+	if (!prove(e, f, f->exec.file.fd, &f->exec.program, f->exec.file.path, f->sha256))
+		return false;
+	if (!f->exec.script)
+		return true;
+	for (unsigned i = 1; i < f->exec.nr_interpreters; i++)
+		loaded += strlen(loaded) + 1;
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	fd = open(link, O_PATH | O_CLOEXEC);
+	return fd >= 0 && prove(e, f, fd, &f->exec.image, loaded, NULL);
+}
+
+static void kill_at_start(struct enforcer *e, struct flight *f, pid_t pid, const char *why)
+{
+	kill_unverified(e, f, pid, why);
+	(void)ptrace(PTRACE_CONT, pid, 0, 0);
+	land(e, f);
+}
+
+/* All is known of it: its first instruction comes next. */
+static void release(struct enforcer *e, struct flight *f, pid_t pid)
+{
+	if (!f->reserved && e->policy->audit_allowed != AUDIT_ALLOWED_NONE && !audit_has_room(e->audit))
+		return kill_at_start(e, f, pid, "the audit log is full, and nothing runs that cannot be recorded");
+	if (f->tool && !browsers_run(e, f->call.launch, pid, f->decision.page))
+		return kill_at_start(e, f, pid, "the state of the agent's browser session cannot be kept");
+	record_allowed(e, f, NULL, "verified");
+	(void)ptrace(f->tool ? PTRACE_CONT : PTRACE_DETACH, pid, 0, 0); /* the tool's end is to be seen */
+	land(e, f);
 }
 
 static void verify(struct enforcer *e, struct flight *f, pid_t pid)
@@ -497,20 +570,36 @@ static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 
 	known_forget(f->tid);
 	known_forget(pid);
-	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0) {
-		kill_unverified(e, f, pid, why);
-		(void)ptrace(PTRACE_CONT, pid, 0, 0);
-		return land(e, f);
+	f->tid = pid;
+	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0)
+		return kill_at_start(e, f, pid, why);
+	if (!prove_contents(e, f, pid))
+		return kill_at_start(e, f, pid, "what the program holds cannot be known");
+	if (!f->hashing)
+		return release(e, f, pid);
+	/* For longer than others may be kept waiting: its place among those in flight, and its room in the log, are theirs. */
+	e->flights->nr_hashing++;
+	give_back_room(e, f);
+}
+
+void exec_digested(struct enforcer *e, uint64_t id, const struct exec_identity *identity, const char *hex)
+{
+	struct flight *f = e->flights->flying;
+
+	while (f && (f->id != id || !f->hashing))
+		f = f->next;
+	if (!f) /* it was killed meanwhile */
+		return;
+	if (hex && exec_identity_same(identity, &f->exec.program))
+		memcpy(f->sha256, hex, sizeof(f->sha256));
+	if (hex && f->hashing > 1) {
+		f->hashing--;
+		return;
 	}
-	if (f->tool && !browsers_run(e, f->call.launch, pid, f->decision.page)) {
-		kill_unverified(e, f, pid, "the state of the agent's browser session cannot be kept");
-		(void)ptrace(PTRACE_CONT, pid, 0, 0);
-		return land(e, f);
-	}
-	digest_written(f);
-	record_allowed(e, f, NULL, "verified");
-	(void)ptrace(f->tool ? PTRACE_CONT : PTRACE_DETACH, pid, 0, 0); /* the tool's end is to be seen */
-	land(e, f);
+	if (hex)
+		release(e, f, f->tid);
+	else
+		kill_at_start(e, f, f->tid, "what the program holds cannot be known");
 }
 
 static struct flight *find_flight(const struct enforcer *e, pid_t tid)

@@ -78,7 +78,7 @@ static void describe(const char *asked, const struct resolved *object, uint64_t 
 static void deny_hops(struct enforcer *e, const struct call *call)
 {
 	struct decision decision = {
-		.verdict = VERDICT_DENY, .tag = "too_many_symlinks", .rule = "boundary.symlinks", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "too_many_symlinks", .rule = "boundary.symlinks", .origin = CODE_ORIGIN,
 		.reason = "the path goes through more than 64 symbolic links", .hint = "name the file itself",
 	};
 
@@ -96,12 +96,12 @@ static void judge_object(struct enforcer *e, const struct call *call, const char
 	notify_judge(e, call->launch, &action, &decision, &shadow);
 	/* Its mem is its memory. In safe modes other uids and a read-only /proc hold this; in off root is asked nothing more. */
 	if (off && decision.verdict == VERDICT_ALLOW && process_file_is_cordons(e, call->launch, object)) {
-		decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = { "", 0 },
+		decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = CODE_ORIGIN,
 					      .reason = "the process is part of Cordon" };
 	}
 	if (decision.verdict != VERDICT_ALLOW) {
 		describe(asked, object, flags, &what);
-		return notify_deny(e, call, &decision, EACCES, &what);
+		return notify_deny(e, call, &decision, notify_write_error(&decision), &what);
 	}
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_ALL) {
 		describe(asked, object, flags, &what);

@@ -16,6 +16,7 @@
 #include "supervisor/boundary/probe.h"
 #include "supervisor/control/init_channel.h"
 #include "supervisor/judge/judge.h"
+#include "supervisor/workspace/running.h"
 
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -156,6 +157,8 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 void notify_deny_unrecorded(struct enforcer *e, const struct call *call);
 /* The same without the answer, which is still to be given. */
 void notify_denied(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/* What the caller gets for a refused write: a protected name of a workspace is on a read-only mount, and git says so in words of its own. */
+int notify_write_error(const struct decision *decision);
 /* judge() and judge_settle() for this launch, plus what guarded would have said in mode off. */
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow);
@@ -182,12 +185,12 @@ bool browsers_exist(const struct enforcer *e);
 const char **browsers_environment(const struct enforcer *e, const char *agent, uid_t uid, enum mode mode);
 /* The session that a launch with this flag of its spec is, or has. */
 enum session_role browsers_session(const struct enforcer *e, enum mode mode, uint32_t spec_flags);
-/* Before an exec of this program is judged. ret_holds: whether the agent's snapshot holds; ret_is_tool: whether the rest below is to be asked. */
-enum browser_next browsers_enter(struct enforcer *e, const struct call *call, const struct stat *program, bool *ret_is_tool, bool *ret_holds,
-				 struct decision *ret_decision);
+/* Before an exec of this program is judged; flight: which exec, the same each time it is asked again. ret_holds: whether the agent's snapshot holds; ret_is_tool: whether the rest below is to be asked. */
+enum browser_next browsers_enter(struct enforcer *e, const struct call *call, uint64_t flight, const struct stat *program, bool *ret_is_tool,
+				 bool *ret_holds, struct decision *ret_decision);
 /* It was judged, and allowed. */
-enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, struct decision *decision);
-void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t call_id);
+enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, uint64_t flight, struct decision *decision);
+void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t flight);
 /* Its program stands verified at its first instruction, traced. Returns false when it must not run. */
 bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, enum page page);
 /* A stop or the end of a tool that runs. Returns whether it was one. */
@@ -203,10 +206,12 @@ void browsers_forget(struct enforcer *e, const struct launch *l);
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
 bool exec_event(struct enforcer *e, pid_t pid, int status);
-/* Forgets what belongs to a launch that ends. */
+/* What digest_ask() was asked for this flight; hex NULL: it cannot be known. */
+void exec_digested(struct enforcer *e, uint64_t flight, const struct exec_identity *identity, const char *hex);
 /* Execs that wait for a browser's command: asked again. How many still wait. */
 void exec_resume_held(struct enforcer *e);
 unsigned exec_held(const struct enforcer *e);
+/* Forgets what belongs to a launch that ends. */
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
@@ -249,6 +254,8 @@ void record_failed(struct enforcer *e, struct launch *l, enum audit_severity sev
 void record_put_argv(struct json_out *j, const char *const *argv);
 /* A launch that was refused before anything ran. */
 void record_refused_launch(struct enforcer *e, uint64_t id, const struct launch_order *order, uid_t uid, const struct decision *decision);
+/* A process that no filter guards. uncounted: how many more there were since the last record. */
+void record_unsupervised(struct enforcer *e, pid_t pid, bool from_outside, bool stopped, unsigned uncounted);
 void record_text(struct enforcer *e, const char *type, enum audit_severity severity, const char *key, const char *text);
 void record_layers(struct enforcer *e);
 /* The JSON object an agent sees. number: which refusal of the launch. */
@@ -268,9 +275,19 @@ void repeats_flush(struct enforcer *e);
 
 int status_listen(struct enforcer *e, const char *run_dir, struct err *ret_error);
 void status_service(struct enforcer *e, const char *json);
+/* Counts a denial, all in all and by its tag. */
+void status_denied(struct enforcer *e, const char *tag);
+/* What PID 1 counts, as JSON. */
+void status_counters(struct enforcer *e, const char *json);
+/* Whether pid is the process of a service, as PID 1 said last. */
+bool status_is_service(const struct enforcer *e, pid_t pid);
 /* A launch that is forgotten, or never was: what --launch says of it from now on. */
 void status_ended(struct enforcer *e, const struct launch *l);
 void status_refused(struct enforcer *e, uint64_t id);
+
+/* ---- watch.c: processes that no filter guards ---- */
+
+int watch_start(struct enforcer *e);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 
@@ -284,6 +301,13 @@ int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error);
 /* Returns NULL when every layer that the policy requires is there, else the one that is missing. */
 const struct layer *plan_missing_layer(const struct enforcer *e);
+
+/* ---- workspaces.c ---- */
+
+/* What stands in the run folder; a record and a layer of it. Returns 0 or -errno with ret_error. */
+int workspaces_load(struct enforcer *e, struct err *ret_error);
+/* What launches get beyond the proxy's variables: "K=V\n" or "". */
+const char *workspaces_environment(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
@@ -302,6 +326,8 @@ struct enforcer {
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
 	int container_mounts;		/* what they are copied from; -1: our own */
+	struct running_list workspaces;
+	const char **frozen_roots, **frozen_paths;	/* for the judge; NULL-terminated */
 	struct user_identity launch_user;
 	const char *const *image;	/* PID 1's environ, which is ours */
 	struct scope gateway;		/* HOST_GATEWAY, resolved at start */
@@ -315,7 +341,7 @@ struct enforcer {
 	struct zygote *zygotes;
 	struct launch *launches;
 	unsigned nr_launches;
-	uint64_t next_launch;
+	uint64_t first_launch, next_launch;	/* ids: the first and the next of this enforcer */
 	struct target target;
 	struct status *status;		/* status.c's own */
 	struct exec_flights *flights;	/* exec.c's own */
@@ -324,12 +350,15 @@ struct enforcer {
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
 	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
+	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */
+	struct digests *digests;	/* digests.c's own */
 	void **graveyard;
 	size_t nr_graveyard, graveyard_capacity;
 	int exit_code;			/* -1: go on */
 	uint64_t started_us;
 	uint64_t calls, denials;
+	uint64_t unsupervised, unsupervised_stopped;
 };
 
 uint64_t now_us(void);

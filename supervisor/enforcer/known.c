@@ -53,7 +53,7 @@ static bool meet(struct known *k, pid_t tid)
 	if (len <= 0 || (size_t)len == sizeof(k->program) || stat(link, &st) < 0 || process_read(tid, &k->facts) < 0)
 		return false;
 	k->program_len = (size_t)len;
-	k->program_ino = st.st_ino;
+	exec_identity_of(&st, &k->identity);
 	/* Read by number: the number was this process's all the while if it still is. */
 	return sys_pidfd_send_signal(k->pidfd, 0) == 0;
 }

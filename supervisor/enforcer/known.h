@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "supervisor/boundary/exec_check.h"
 #include "supervisor/boundary/process.h"
 
 #include <sys/stat.h>
@@ -18,7 +19,7 @@ struct known {
 	pid_t tid;
 	int pidfd;			/* owned */
 	struct process_facts facts;
-	ino_t program_ino;
+	struct exec_identity identity;	/* of the program */
 	size_t program_len;
 	char program[KNOWN_PATH_MAX];
 };

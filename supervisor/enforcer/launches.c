@@ -227,6 +227,16 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 	(void)io_send(l->keeper.fd, &go, sizeof(go), NULL, 0, MSG_DONTWAIT);
 }
 
+/* One that ended while nobody was there: a process that its enforcer took with it in the middle of an exec is still to be recorded. */
+static void take_last_word(struct enforcer *e, struct launch *l, const struct keeper_message *m, int *fds, unsigned nr_fds)
+{
+	if (l->spec || nr_fds != 2 || spec_read(e, l, fds[0], m->number) < 0 || take_table(l, fds[1]) < 0)
+		return;
+	l->keeper_pid = m->keeper_pid;
+	l->command = m->pid;
+	notify_recover(e, l);
+}
+
 static void notice_text(const struct launch *l, enum event_type type, const char *text)
 {
 	struct {
@@ -270,7 +280,7 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 
 	snprintf(line, sizeof(line), "%s: %s", stage_text(m->stage), strerror((int)m->number));
 	if (m->stage == STAGE_CWD) {
-		struct decision d = { .verdict = VERDICT_DENY, .tag = "missing_working_dir", .rule = "launch.cwd", .origin = { "", 0 },
+		struct decision d = { .verdict = VERDICT_DENY, .tag = "missing_working_dir", .rule = "launch.cwd", .origin = CODE_ORIGIN,
 				      .hint = "choose a working folder that exists and that the launch user may enter" };
 
 		snprintf(d.reason, sizeof(d.reason), "%s", line);
@@ -346,6 +356,7 @@ static void keeper_ready(struct enforcer *e, struct source *source, uint32_t eve
 		record_refused_input(e, l, m.number);
 		break;
 	case KEEPER_EMPTY:
+		take_last_word(e, l, &m, fds, nr_fds);
 		record_late_end(e, l);
 		launch_remove(e, l);
 		break;

@@ -61,6 +61,11 @@ void notify_continue_judged(const struct call *call)
 	(void)listener_answer(&call->launch->listener, call->request->id, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
+int notify_write_error(const struct decision *decision)
+{
+	return strcmp(decision->rule, "path.frozen") == 0 ? EROFS : EACCES;
+}
+
 void notify_judge(struct enforcer *e, const struct launch *l, const struct action *action, struct decision *ret_decision,
 		  struct decision *ret_shadow)
 {
@@ -80,7 +85,7 @@ void notify_denied(struct enforcer *e, const struct call *call, const struct dec
 		.decision = decision, .verb = "deny", .error_number = error_number, .certainty = "checked", .what = what,
 	};
 
-	e->denials++;
+	status_denied(e, decision->tag);
 	call->launch->denials++;
 	record_call(e, call, &outcome);
 	/* The keeper must have it before the answer lets the command go on, and perhaps end. */
@@ -104,6 +109,8 @@ static void refuse(struct enforcer *e, const struct call *call)
 		decision.verdict = VERDICT_DENY;
 		decision.tag = "hardline";
 		decision.rule = "boundary.call";
+		decision.origin = CODE_ORIGIN;
+		decision.hint = "work without this system call";
 	}
 	if (call->rule->why)
 		strncpy(decision.reason, call->rule->why, sizeof(decision.reason) - 1);
@@ -112,7 +119,7 @@ static void refuse(struct enforcer *e, const struct call *call)
 
 static void note(struct enforcer *e, const struct call *call)
 {
-	struct decision decision = { .verdict = VERDICT_ALLOW, .rule = "boundary.noted", .origin = { "", 0 } };
+	struct decision decision = { .verdict = VERDICT_ALLOW, .rule = "boundary.noted", .origin = CODE_ORIGIN };
 
 	snprintf(decision.reason, sizeof(decision.reason), "%s", call->rule->why);
 	record_call(e, call, &(struct outcome){ .decision = &decision, .verb = "allow", .certainty = "checked" });
@@ -122,8 +129,9 @@ static void note(struct enforcer *e, const struct call *call)
 void notify_deny_unrecorded(struct enforcer *e, const struct call *call)
 {
 	struct decision decision = {
-		.verdict = VERDICT_DENY, .tag = "audit_unavailable", .rule = "boundary.audit", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "audit_unavailable", .rule = "boundary.audit", .origin = CODE_ORIGIN,
 		.reason = "the audit log cannot be written, and nothing is allowed that cannot be recorded",
+		.hint = "stop, and tell the operator that the audit log cannot be written",
 	};
 
 	notify_deny(e, call, &decision, EPERM, NULL);
@@ -238,12 +246,14 @@ void notify_ready(struct enforcer *e, struct source *source, uint32_t events)
 static void recover_slot(struct enforcer *e, struct launch *l, struct table_slot *slot)
 {
 	struct decision decision = {
-		.verdict = VERDICT_DENY, .tag = "incomplete_evidence", .rule = "boundary.restart", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "incomplete_evidence", .rule = "boundary.restart", .origin = CODE_ORIGIN,
 		.reason = "the enforcer died while it acted for this call; whether it was done is not known",
+		.hint = "look whether it was done before it is tried again",
 	};
 	static const struct decision killed = {
-		.verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.restart", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.restart", .origin = CODE_ORIGIN,
 		.reason = "the enforcer died between judging this exec and verifying it, and the process with it",
+		.hint = "start the command again",
 	};
 	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
 	enum slot_stage stage = __atomic_load_n(&slot->stage, __ATOMIC_ACQUIRE);

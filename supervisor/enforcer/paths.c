@@ -149,7 +149,7 @@ static bool refused(struct enforcer *e, const struct call *call, const struct na
 	if (decision.verdict == VERDICT_ALLOW)
 		return false;
 	describe(n, &what);
-	notify_deny(e, call, &decision, EACCES, &what);
+	notify_deny(e, call, &decision, notify_write_error(&decision), &what);
 	return true;
 }
 

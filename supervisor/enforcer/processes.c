@@ -193,7 +193,7 @@ void process_handle(struct enforcer *e, const struct call *call)
 {
 	static const struct process_call unknown = { -1, TARGET_KILL, 0, 0 };
 	const struct process_call *c = &unknown;
-	struct decision decision = { .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = { "", 0 },
+	struct decision decision = { .verdict = VERDICT_DENY, .tag = "hardline", .rule = "boundary.process", .origin = CODE_ORIGIN,
 				     .hint = "act on processes of your own launches only" };
 	_cleanup_buf_ struct buf what = { 0 };
 	const char *reason;

@@ -37,7 +37,7 @@ static void guard_ready(struct enforcer *e, struct source *source, uint32_t even
 
 		resolve_name(waiting[i].fd, path, sizeof(path));
 		snprintf(decision.reason, sizeof(decision.reason), "the path is protected in every mode");
-		e->denials++;
+		status_denied(e, decision.tag);
 		record_protected(e, l, waiting[i].pid, path, &decision);
 		if (l) {
 			l->denials++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the enforcer writes into the audit log, and the JSON object an agent sees when it is refused. */
+#include "supervisor/enforcer/digests.h"
 #include "supervisor/enforcer/internal.h"
 #include "supervisor/enforcer/known.h"
 
@@ -109,7 +110,7 @@ static void put_link(struct json_out *j, const char *key, pid_t pid, const char 
 	json_bytes(j, key, (struct bytes){ target, (size_t)len });
 }
 
-static void put_executable(struct json_out *j, pid_t pid)
+static void put_executable(const struct enforcer *e, struct json_out *j, pid_t pid)
 {
 	struct stat st;
 	char path[64];
@@ -117,8 +118,10 @@ static void put_executable(struct json_out *j, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	json_object_begin(j, "exe");
 	put_link(j, "path", pid, "exe");
-	if (stat(path, &st) == 0)
+	if (stat(path, &st) == 0) {
 		json_uint(j, "ino", st.st_ino);
+		json_text(j, "sha256", digest_known_of(e, &st));
+	}
 	json_object_end(j);
 }
 
@@ -161,7 +164,7 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 	json_array_end(j);
 }
 
-static void put_known(struct json_out *j, const struct launch *l, const struct known *known)
+static void put_known(const struct enforcer *e, struct json_out *j, const struct launch *l, const struct known *known)
 {
 	json_object_begin(j, "proc");
 	json_int(j, "pid", known->tid);
@@ -170,13 +173,14 @@ static void put_known(struct json_out *j, const struct launch *l, const struct k
 	json_uint(j, "uid", l->spec->uid);
 	json_object_begin(j, "exe");
 	json_bytes(j, "path", (struct bytes){ known->program, known->program_len });
-	json_uint(j, "ino", known->program_ino);
+	json_uint(j, "ino", known->identity.ino);
+	json_text(j, "sha256", digest_known(e, &known->identity));
 	json_object_end(j);
 	json_object_end(j);
 }
 
 /* full: what a denial is worth; an allowed call gets the parts that cost one look each. */
-static void put_process(struct json_out *j, const struct launch *l, pid_t pid, bool full)
+static void put_process(const struct enforcer *e, struct json_out *j, const struct launch *l, pid_t pid, bool full)
 {
 	struct process_facts facts;
 
@@ -191,7 +195,9 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 	/* Only in off does a launch's process become somebody else. */
 	if (l)
 		json_uint(j, "uid", l->subject.mode == MODE_OFF ? process_uid(pid, l->spec->uid) : l->spec->uid);
-	put_executable(j, pid);
+	else
+		json_int(j, "uid", (int)process_uid(pid, (uid_t)-1));
+	put_executable(e, j, pid);
 	if (full) {
 		put_command_line(j, pid);
 		put_link(j, "cwd", pid, "cwd");
@@ -201,15 +207,15 @@ static void put_process(struct json_out *j, const struct launch *l, pid_t pid, b
 }
 
 /* An exec is most processes' only call: those are not worth keeping. */
-static void put_caller(struct json_out *j, const struct call *call, bool refused)
+static void put_caller(const struct enforcer *e, struct json_out *j, const struct call *call, bool refused)
 {
 	bool keep = !refused && call->launch->subject.mode != MODE_OFF && call->rule->class != CALL_EXEC;
 	const struct known *known = keep ? known_process((pid_t)call->request->pid) : NULL;
 
 	if (known)
-		put_known(j, call->launch, known);
+		put_known(e, j, call->launch, known);
 	else
-		put_process(j, call->launch, (pid_t)call->request->pid, refused);
+		put_process(e, j, call->launch, (pid_t)call->request->pid, refused);
 }
 
 static void put_call(struct json_out *j, const struct call *call, const struct buf *what)
@@ -264,7 +270,7 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	put_decision(&j, o->decision);
 	put_call(&j, call, o->what);
 	json_text(&j, "certainty", o->certainty);
-	put_caller(&j, call, refused);
+	put_caller(e, &j, call, refused);
 	put_launch(&j, call->launch);
 	json_uint(&j, "lat_us", now_us() - call->received_us);
 	if (o->shadow) {
@@ -311,10 +317,25 @@ void record_protected(struct enforcer *e, struct launch *launch, pid_t pid, cons
 	json_object_end(&j);
 	json_object_end(&j);
 	json_text(&j, "certainty", "verified");
-	put_process(&j, launch, pid, true);
+	put_process(e, &j, launch, pid, true);
 	if (launch)
 		put_launch(&j, launch);
 	audit_record(e->audit, "syscall", AUDIT_MED, true, &members);
+}
+
+void record_unsupervised(struct enforcer *e, pid_t pid, bool from_outside, bool stopped, unsigned uncounted)
+{
+	_cleanup_buf_ struct buf members = { 0 };
+	struct json_out j = { .buf = &members };
+
+	json_text(&j, "origin", from_outside ? "outside" : "orphan");
+	json_text(&j, "action", stopped ? "stop" : "leave");
+	json_text(&j, "reason", from_outside ? "started from outside the container past every entry name: no filter guards it" :
+					       "left behind by a process that no filter guarded");
+	put_process(e, &j, NULL, pid, true);
+	if (uncounted)
+		json_uint(&j, "not_recorded_before", uncounted);
+	audit_record(e->audit, "unsupervised_process", AUDIT_MED, true, &members);
 }
 
 void record_begin(struct enforcer *e, const struct launch *l)

@@ -213,7 +213,7 @@ static void refuse(struct enforcer *e, struct request *r, const struct launch_or
 	_cleanup_buf_ struct buf json = { 0 };
 	uint64_t id = e->next_launch++;
 
-	e->denials++;
+	status_denied(e, decision->tag);
 	status_refused(e, id);
 	record_refused_launch(e, id, order, r->peer.uid, decision);
 	record_refusal_json(id, 1, decision, &json);

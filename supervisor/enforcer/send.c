@@ -84,7 +84,8 @@ static void record_allowed(struct enforcer *e, const struct talk *t, const char 
 
 static int refuse(struct enforcer *e, struct talk *t, const char *tag, const char *rule, const char *reason)
 {
-	t->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = { "", 0 } };
+	t->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = CODE_ORIGIN,
+				   .hint = "send through a TCP or UDP socket, to an address that is named plainly" };
 	snprintf(t->decision.reason, sizeof(t->decision.reason), "%s", reason);
 	talk_record_denied(e, t, "", EPERM);
 	return -EPERM;

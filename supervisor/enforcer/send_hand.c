@@ -13,7 +13,7 @@
 static int collect_passed(const struct talk *t, const struct message *m, int *fds, int nr)
 {
 	int numbers[HAND_FDS_MAX], nr_passed = message_passed(m, numbers, (unsigned)(HAND_FDS_MAX - nr));
-	_cleanup_close_ int pidfd = nr_passed > 0 ? talk_pidfd(t) : -1;
+	_cleanup_close_ int pidfd = nr_passed > 0 ? call_pidfd(&t->call) : -1;
 
 	if (nr_passed < 0)
 		return nr_passed;

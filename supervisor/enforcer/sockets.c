@@ -209,9 +209,9 @@ void talk_record_allowed(struct enforcer *e, const struct talk *t, const char *p
 
 /* ---- reading ---- */
 
-int talk_pidfd(const struct talk *t)
+int call_pidfd(const struct call *call)
 {
-	pid_t tid = (pid_t)t->call.request->pid;
+	pid_t tid = (pid_t)call->request->pid;
 	int fd = sys_pidfd_open(tid, PIDFD_THREAD);
 
 	/* Before 6.9 only a leader can be opened; a thread shares its table in all but the oddest programs, which then fail here. */
@@ -241,7 +241,7 @@ static void take_sender(struct talk *t, int pidfd)
 static int open_socket(struct talk *t)
 {
 	const struct seccomp_notif *request = t->call.request;
-	_cleanup_close_ int pidfd = talk_pidfd(t);
+	_cleanup_close_ int pidfd = call_pidfd(&t->call);
 	socklen_t bytes = sizeof(int);
 	int flags;
 

@@ -80,7 +80,7 @@ void talk_acted(const struct talk *t, int64_t value, int error_number);
 void talk_idle(const struct talk *t);
 bool talk_is_ip(const struct talk *t);
 /* Of the calling thread, or -1 with errno. */
-int talk_pidfd(const struct talk *t);
+int call_pidfd(const struct call *call);
 /*
  * Judges an address the call wants to go to (or to bind), and fills t->decision. UNIX paths are resolved for the caller; ret_path (of
  * RESOLVE_PATH_MAX bytes) gets the name for the record. Returns whether it is allowed.

@@ -176,6 +176,8 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes)
 		.unreviewed_allow = e->unreviewed_allow,
 		.home = l->blob + s->home_offset,
 		.write_roots = l->roots,
+		.frozen_roots = e->frozen_roots,
+		.frozen_paths = e->frozen_paths,
 		.launch_environment = l->environment,
 		.gateway = e->gateway.nr ? &e->gateway : NULL,
 		.session = browsers_session(e, (enum mode)s->mode, s->flags),

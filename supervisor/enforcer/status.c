@@ -7,13 +7,15 @@
 #include "supervisor/control/layout.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define SERVICES_MAX 16
+#define SERVICES_MAX 64
+#define TAGS_MAX 64		/* more than there are */
 #define CONNECTIONS_MAX 64
 #define ENDED_MAX 256
 
@@ -28,8 +30,17 @@ struct connection {
 
 struct status {
 	unsigned nr_connections[2];	/* of root, of others: who is not root cannot keep root from asking */
-	char *services[SERVICES_MAX];	/* the latest JSON of each, as PID 1 said it */
+	struct service_said {
+		char *name, *json;	/* the latest of each, as PID 1 said it */
+		pid_t pid;
+	} services[SERVICES_MAX];
 	unsigned nr_services;
+	char *counters;			/* PID 1's own */
+	struct {
+		char tag[32];
+		uint64_t nr;
+	} denied[TAGS_MAX];		/* the last one stands for all that found no room */
+	unsigned nr_denied;
 	struct {
 		uint64_t id;
 		char *json;
@@ -94,6 +105,24 @@ static void put_layers(struct json_out *j, const struct enforcer *e)
 	json_array_end(j);
 }
 
+/* What "trust" says of each step by which clients believe the CA: services of PID 1 that are no processes. */
+static void put_services(struct json_out *j, const struct enforcer *e, const char *key, const char *prefix)
+{
+	json_array_begin(j, key);
+	for (unsigned i = 0; i < e->status->nr_services; i++)
+		if (e->status->services[i].json && strncmp(e->status->services[i].name, prefix, strlen(prefix)) == 0)
+			json_raw(j, NULL, e->status->services[i].json);
+	json_array_end(j);
+}
+
+static void put_denials(struct json_out *j, const struct enforcer *e)
+{
+	json_object_begin(j, "denials_by_tag");
+	for (unsigned i = 0; i < e->status->nr_denied; i++)
+		json_uint(j, e->status->denied[i].tag, e->status->denied[i].nr);
+	json_object_end(j);
+}
+
 static void answer_doctor(const struct enforcer *e, const char *argument, struct buf *ret)
 {
 	struct json_out j = { .buf = ret };
@@ -101,6 +130,7 @@ static void answer_doctor(const struct enforcer *e, const char *argument, struct
 	(void)argument;
 	json_object_begin(&j, NULL);
 	put_layers(&j, e);
+	put_services(&j, e, "trust", "trust");
 	json_object_end(&j);
 }
 
@@ -153,13 +183,18 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	json_uint(&j, "enforcer_restarts", e->restarts);
 	json_uint(&j, "calls", e->calls);
 	json_uint(&j, "denials", e->denials);
+	put_denials(&j, e);
+	json_uint(&j, "launches_started", e->next_launch - e->first_launch);
 	json_uint(&j, "execs_in_flight", exec_in_flight(e));
+	json_uint(&j, "unsupervised", e->unsupervised);
+	json_uint(&j, "unsupervised_stopped", e->unsupervised_stopped);
+	if (e->status->counters)
+		json_raw(&j, "init", e->status->counters);
 	put_audit(&j, e);
 	put_layers(&j, e);
-	json_array_begin(&j, "services");
-	for (unsigned i = 0; i < e->status->nr_services; i++)
-		json_raw(&j, NULL, e->status->services[i]);
-	json_array_end(&j);
+	if (e->workspaces.text)
+		json_raw(&j, "workspaces", e->workspaces.text);
+	put_services(&j, e, "services", "");
 	json_array_begin(&j, "launches");
 	for (const struct launch *l = e->launches; l; l = l->next)
 		if (!only || l->id == only)
@@ -216,41 +251,66 @@ void status_refused(struct enforcer *e, uint64_t id)
 
 /* ---- services ---- */
 
-/* The text of "name" in one of PID 1's own service lines, with its quotes: what tells two services apart. */
-static const char *service_key(const char *json, size_t *ret_len)
+static struct service_said *find_said(struct status *s, const char *name)
 {
-	const char *at = strstr(json, "\"name\""), *end;
-
-	at = at ? strchr(at + 6, '"') : NULL;
-	end = at ? strchr(at + 1, '"') : NULL;
-	*ret_len = end ? (size_t)(end - at) + 1 : 0;
-	return at;
+	for (unsigned i = 0; i < s->nr_services; i++)
+		if (strcmp(s->services[i].name, name) == 0)
+			return &s->services[i];
+	if (s->nr_services == SERVICES_MAX)
+		return NULL;
+	s->services[s->nr_services].name = strdup(name);
+	return s->services[s->nr_services].name ? &s->services[s->nr_services++] : NULL;
 }
 
 void status_service(struct enforcer *e, const char *json)
 {
+	json_t *said = json_loads(json, 0, NULL);
+	const char *name = json_string_value(json_object_get(said, "name"));
+	struct service_said *s = name ? find_said(e->status, name) : NULL;
+	char *copy = s ? strdup(json) : NULL;
+
+	if (copy) {
+		free(s->json);
+		s->json = copy;
+		s->pid = (pid_t)json_integer_value(json_object_get(said, "pid"));
+	}
+	json_decref(said);
+}
+
+void status_denied(struct enforcer *e, const char *tag)
+{
 	struct status *s = e->status;
-	size_t len, other_len;
-	const char *key = service_key(json, &len);
+	unsigned i = 0;
+
+	e->denials++;
+	while (i < s->nr_denied && strcmp(s->denied[i].tag, tag) != 0)
+		i++;
+	if (i == TAGS_MAX)
+		s->denied[i = TAGS_MAX - 1].nr++;
+	else
+		s->denied[i].nr++;
+	if (i == s->nr_denied) {
+		snprintf(s->denied[i].tag, sizeof(s->denied[i].tag), "%s", tag);
+		s->nr_denied++;
+	}
+}
+
+void status_counters(struct enforcer *e, const char *json)
+{
 	char *copy = strdup(json);
 
-	if (!copy || !len) {
-		free(copy);
+	if (!copy)
 		return;
-	}
-	for (unsigned i = 0; i < s->nr_services; i++) {
-		const char *other = service_key(s->services[i], &other_len);
+	free(e->status->counters);
+	e->status->counters = copy;
+}
 
-		if (other_len != len || memcmp(other, key, len) != 0)
-			continue;
-		free(s->services[i]);
-		s->services[i] = copy;
-		return;
-	}
-	if (s->nr_services < SERVICES_MAX)
-		s->services[s->nr_services++] = copy;
-	else
-		free(copy);
+bool status_is_service(const struct enforcer *e, pid_t pid)
+{
+	for (unsigned i = 0; i < e->status->nr_services; i++)
+		if (e->status->services[i].pid == pid)
+			return true;
+	return false;
 }
 
 /* ---- the socket ---- */

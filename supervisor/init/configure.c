@@ -70,6 +70,22 @@ static int settle_mode(const struct init_options *o, struct init_settings *s, st
 	return 0;
 }
 
+/* The runtime's grace, where it is not Docker's (docker stop -t, terminationGracePeriodSeconds): the end is spread over what there is. */
+static int settle_grace(struct init_settings *s, struct err *ret_error)
+{
+	const char *value = getenv("CORDON_STOP_GRACE_S");
+	unsigned long seconds;
+	char *end;
+
+	if (!value || !*value)
+		return 0;
+	seconds = strtoul(value, &end, 10);
+	if (*end || *value < '0' || *value > '9' || seconds < 4 || seconds > 3600)
+		return err_set(ret_error, -EINVAL, "CORDON_STOP_GRACE_S: expected a number of seconds from 4 to 3600");
+	s->stop_grace_s = (unsigned)seconds;
+	return 0;
+}
+
 static int settle(const struct init_options *o, struct init_settings *s, struct buf *problem, struct err *ret_error)
 {
 	if (o->unreviewed && strcmp(o->unreviewed, "allow") != 0 && strcmp(o->unreviewed, "deny") != 0)
@@ -81,7 +97,10 @@ static int settle(const struct init_options *o, struct init_settings *s, struct 
 	if (s->policy_dir[0] != '/' || s->run_dir[0] != '/' || s->state_dir[0] != '/')
 		return err_set(ret_error, -EINVAL, "folders of policy, run and state must be absolute");
 	s->run = first_of(NULL, "CORDON_RUN_ID", first_of(NULL, "STRIX_RUN_ID", NULL));
+	s->live_sources = getenv("CORDON_LIVE_SOURCES");
 	s->command = o->command;
+	if (settle_grace(s, ret_error) < 0)
+		return -EINVAL;
 	return settle_mode(o, s, problem, ret_error);
 }
 
@@ -108,7 +127,7 @@ int init_main(const struct init_options *options)
 	struct init_settings s = {
 		.enforcer_program = "/proc/self/exe",
 		.enforcer_argv = enforcer_argv,
-		.client = "/usr/bin/cordon",
+		.client = CORDON_CLIENT,
 		.ca_dir = CORDON_CA_DIR,
 		.trust_dir = CORDON_TRUST_DIR,
 		.trust_spare_dir = "/run/cordon-trust",

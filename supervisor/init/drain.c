@@ -2,7 +2,8 @@
 /*
  * The end of the container, inside Docker's ten seconds: launches, then services, then whatever is left, then the log is sealed.
  *
- * Every phase is left as soon as there is nothing to wait for; times are ceilings, counted from the start of the drain.
+ * Every phase is left as soon as there is nothing to wait for; times are ceilings, counted from the start of the drain. They are those for ten seconds
+ * and are stretched to another grace: two seconds of it are never used.
  */
 #include "supervisor/init/internal.h"
 
@@ -22,6 +23,13 @@
 #define SEAL_MS 7800		/* the enforcer is killed then */
 #define STEP_MS 20		/* pause between sweeps */
 #define HURRY_MS 300		/* for what was killed to be gone, when asked twice */
+
+static uint64_t stretched(const struct init *init, uint64_t ms)
+{
+	unsigned grace_s = init->settings->stop_grace_s ? init->settings->stop_grace_s : 10;
+
+	return ms * (grace_s - 2) / 8;
+}
 
 static void enter(struct init *init, enum drain_phase phase)
 {
@@ -75,9 +83,9 @@ static void step_launches(struct init *init, uint64_t spent)
 		enter(init, DRAIN_SERVICES);
 		return;
 	}
-	if ((spent >= LAUNCHES_TERM_MS || init->drain.hurry_ms) && init->drain.signal != SIGKILL)
+	if ((spent >= stretched(init, LAUNCHES_TERM_MS) || init->drain.hurry_ms) && init->drain.signal != SIGKILL)
 		kill_launches(init, SIGKILL);
-	if (spent < LAUNCHES_KILL_MS && !(init->drain.hurry_ms && now_ms() - init->drain.hurry_ms >= HURRY_MS))
+	if (spent < stretched(init, LAUNCHES_KILL_MS) && !(init->drain.hurry_ms && now_ms() - init->drain.hurry_ms >= HURRY_MS))
 		return;
 	if (init->command_pid)
 		kill(init->command_pid, SIGKILL);
@@ -89,9 +97,9 @@ static void step_services(struct init *init, uint64_t spent)
 {
 	uint64_t in_phase = now_ms() - init->drain.phase_ms;
 
-	if (services_alive(init) && (spent >= SERVICES_KILL_MS || in_phase >= SERVICES_GRACE_MS || init->drain.hurry_ms))
+	if (services_alive(init) && (spent >= stretched(init, SERVICES_KILL_MS) || in_phase >= SERVICES_GRACE_MS || init->drain.hurry_ms))
 		services_signal(init, SIGKILL);
-	if (!services_alive(init) || spent >= SERVICES_LEFT_MS || in_phase >= SERVICES_GRACE_MS + 200)
+	if (!services_alive(init) || spent >= stretched(init, SERVICES_LEFT_MS) || in_phase >= SERVICES_GRACE_MS + 200)
 		enter(init, DRAIN_STRAYS);
 }
 
@@ -159,7 +167,7 @@ static void step_seal(struct init *init, uint64_t spent)
 		enter(init, DRAIN_DONE);
 		return;
 	}
-	if (spent >= SEAL_MS) {
+	if (spent >= stretched(init, SEAL_MS)) {
 		init_say(init, "the enforcer did not seal the log in time");
 		kill(init->enforcer.pid, SIGKILL);
 		enter(init, DRAIN_DONE);

@@ -22,6 +22,7 @@
 #define READY_MS 30000		/* from start to ENFORCER_READY */
 #define MAX_DELAY_MS 800	/* a new enforcer stands within a second */
 #define RECEIVE_BATCH 64
+#define HOLD_MS 5000		/* what runs waits so long for an enforcer that will not come */
 
 static void ask_for_room(struct init *init, bool wanted)
 {
@@ -172,6 +173,7 @@ static void start_again(struct init *init, uint64_t ran_ms)
 		return;
 	e->lost = true;
 	e->start_ms = NEVER;
+	e->release_ms = now_ms() + HOLD_MS;
 	if (!e->was_ready)
 		init_fail(init, INIT_EXIT_INTERNAL, "the enforcer did not become ready in %d attempts", RESTARTS_MAX + 1);
 	else
@@ -330,10 +332,25 @@ void enforcer_on_exit(struct init *init, int status)
 	init_settle(init);
 }
 
+/* Keepers whose channel hangs up end their launch: nobody would ever answer its calls. Zygotes end too. */
+static void release_launches(struct init *init)
+{
+	struct enforcer *e = &init->enforcer;
+	size_t nr = kept_count(&e->kept, KEPT_KEEPER);
+
+	e->release_ms = NEVER;
+	kept_free(&e->kept);
+	e->launches = 0;
+	if (nr)
+		init_say(init, "no enforcer came back: what was held is ended (%zu)", nr);
+}
+
 void enforcer_tick(struct init *init, uint64_t now)
 {
 	struct enforcer *e = &init->enforcer;
 
+	if (e->release_ms <= now)
+		release_launches(init);
 	if (e->start_ms <= now && !e->pid)
 		enforcer_start(init);
 	if (e->pid && e->deadline_ms <= now) {
@@ -346,8 +363,9 @@ void enforcer_tick(struct init *init, uint64_t now)
 uint64_t enforcer_deadline(const struct init *init)
 {
 	const struct enforcer *e = &init->enforcer;
+	uint64_t first = e->start_ms < e->deadline_ms ? e->start_ms : e->deadline_ms;
 
-	return e->start_ms < e->deadline_ms ? e->start_ms : e->deadline_ms;
+	return e->release_ms < first ? e->release_ms : first;
 }
 
 void enforcer_free(struct init *init)

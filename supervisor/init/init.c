@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,6 +89,28 @@ void init_fail(struct init *init, int code, const char *format, ...)
 	drain_begin(init, text);
 }
 
+static struct init *running;	/* for init_panic() alone */
+
+/* Only what a handler may do. The enforcer writes the seal, if it still can within a second. */
+static void seal_in_panic(const char *line)
+{
+	static char text[256];
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	struct enforcer *e;
+
+	if (!running || !running->enforcer.ready || running->enforcer.channel < 0)
+		return;
+	e = &running->enforcer;
+	strcpy(text, "state\n\"panic\":\"");
+	strncat(text, line, 200); /* our own words: nothing to be escaped */
+	strcat(text, "\"");
+	(void)init_channel_send(e->channel, &(struct init_message){ .type = INIT_RECORD, .number = 4 /* AUDIT_CRIT */ }, text, -1);
+	if (init_channel_send(e->channel, &(struct init_message){ .type = INIT_SEAL }, NULL, -1) < 0)
+		return;
+	for (int i = 0; i < 100 && waitpid(e->pid, NULL, WNOHANG) == 0; i++)
+		nanosleep(&pause, NULL);
+}
+
 void init_panic(const char *line)
 {
 	static const char name[] = "cordon: ", end[] = "\n";
@@ -95,6 +118,7 @@ void init_panic(const char *line)
 	(void)!write(2, name, sizeof(name) - 1);
 	(void)!write(2, line, strlen(line));
 	(void)!write(2, end, 1);
+	seal_in_panic(line);
 	/* As PID 1 of a namespace our end kills the rest anyway; elsewhere children die by their PDEATHSIG. */
 	if (getpid() == 1)
 		kill(-1, SIGKILL);
@@ -145,6 +169,8 @@ static const char *missing(const struct init *init, bool *ret_final)
 	static char why[160];
 
 	*ret_final = false;
+	if (!init->workspaces_done)
+		return "making workspaces";
 	if (init->enforcer.lost) {
 		*ret_final = true;
 		return "the enforcer ended too often: nothing is launched";
@@ -202,6 +228,31 @@ static void on_event(struct init *init, const struct epoll_event *event)
 	}
 }
 
+/* ---- counters: told when they changed, once a second at most ---- */
+
+static bool counters_changed(const struct init *init)
+{
+	return init->enforcer.ready && init->orphans_reaped + init->signals_refused != init->counted;
+}
+
+static uint64_t counters_deadline(const struct init *init)
+{
+	return counters_changed(init) ? init->counted_ms + 1000 : NEVER;
+}
+
+static void counters_tick(struct init *init, uint64_t now)
+{
+	char text[128];
+
+	if (counters_deadline(init) > now)
+		return;
+	init->counted = init->orphans_reaped + init->signals_refused;
+	init->counted_ms = now;
+	snprintf(text, sizeof(text), "{\"orphans_reaped\":%llu,\"signals_refused\":%llu}", (unsigned long long)init->orphans_reaped,
+		 (unsigned long long)init->signals_refused);
+	enforcer_tell(init, INIT_COUNTERS, 0, text);
+}
+
 static int timeout_ms(const struct init *init, uint64_t now)
 {
 	uint64_t first = enforcer_deadline(init), next = services_deadline(init);
@@ -209,6 +260,9 @@ static int timeout_ms(const struct init *init, uint64_t now)
 	if (next < first)
 		first = next;
 	next = drain_deadline(init);
+	if (next < first)
+		first = next;
+	next = counters_deadline(init);
 	if (next < first)
 		first = next;
 	if (first == NEVER)
@@ -229,9 +283,11 @@ static void loop(struct init *init)
 		for (int i = 0; i < nr; i++)
 			on_event(init, &events[i]);
 		more = reap(init);
+		signals_check_faults(init);
 		enforcer_tick(init, now_ms());
 		services_tick(init, now_ms());
 		drain_tick(init, now_ms());
+		counters_tick(init, now_ms());
 	}
 }
 
@@ -305,7 +361,7 @@ int init_run(const struct init_settings *settings)
 	int exit_code;
 
 	init.enforcer.channel = -1;
-	init.enforcer.start_ms = init.enforcer.deadline_ms = NEVER;
+	init.enforcer.start_ms = init.enforcer.deadline_ms = init.enforcer.release_ms = NEVER;
 	init.state = STATE_STOPPED; /* so that boot is a change */
 	if (open_all(&init, &exit_code, &e) < 0) {
 		init_say(&init, "%s", e.text);
@@ -314,11 +370,13 @@ int init_run(const struct init_settings *settings)
 	init_set_state(&init, STATE_BOOT, false, "pid %d%s", getpid(), getpid() == 1 ? "" : ", not PID 1: reaping as a subreaper");
 	if (settings->mode_problem)
 		enforcer_tell(&init, INIT_RECORD, 3 /* AUDIT_HIGH */, settings->mode_problem);
+	running = &init;
 	host_exec_guard(&init);
-	enforcer_start(&init);
+	workspaces_start(&init);
 	trust_start(&init);
 	init_settle(&init);
 	loop(&init);
+	running = NULL;
 	close_all(&init);
 	return init.exit_code;
 }

@@ -86,6 +86,8 @@ int prepare_folder(const char *path, mode_t mode, struct err *ret_error);
 int prepare_parents(const char *path);
 /* The first thing of all: until the loop runs, signals wait. */
 void prepare_signals(void);
+/* A fault's signal that somebody inside sent, for the loop to record; 0: none since the last call. */
+int prepare_take_forged_fault(pid_t *ret_sender);
 /* Undoes in a child what prepare_process did to limits and signals. */
 void prepare_undo(void);
 
@@ -200,6 +202,7 @@ struct enforcer {
 	bool lost;			/* ended too often, none will be started */
 	bool said_why;			/* ENFORCER_FAILED came */
 	uint64_t started_ms, deadline_ms, start_ms;
+	uint64_t release_ms;		/* lost: when the launches that were held end */
 	struct restarts restarts;
 	struct kept_table kept;
 	struct queued *first, **last;
@@ -207,6 +210,8 @@ struct enforcer {
 	bool waits_for_room;		/* EPOLLOUT is asked for */
 	int64_t launches;
 };
+
+struct workspace_report;
 
 enum trust_step { TRUST_NONE, TRUST_RUNNING, TRUST_DONE };
 
@@ -231,7 +236,9 @@ struct init {
 	struct service_run *services;
 	size_t nr_services;
 	enum trust_step trust_step;
-	pid_t trust_pid, browser_pid;
+	pid_t trust_pid, browser_pid, workspace_pid;
+	bool workspaces_done;
+	struct workspace_report *workspace_report;
 	struct trust_report *trust_report;
 	struct trust_job trust_job;
 	struct trust_browser_job browser_job;
@@ -241,7 +248,8 @@ struct init {
 	bool host_exec_missing;		/* see host_exec.c */
 	struct drain drain;
 	int exit_code;
-	uint64_t orphans_reaped;
+	uint64_t orphans_reaped, signals_refused;
+	uint64_t counted_ms, counted;	/* when the enforcer was told the counters, and their sum then */
 	uint64_t refused_second;	/* signal_refused records are at most 10 a second */
 	unsigned refused_in_second, refused_uncounted;
 };
@@ -256,7 +264,7 @@ void init_fail(struct init *init, int code, const char *format, ...) __attribute
 int init_watch(struct init *init, int fd, uint32_t events, enum event_tag tag, size_t index);
 /* Looks whether everything is there that READY needs, and moves the state. */
 void init_settle(struct init *init);
-/* Nothing can be done any more: one line, children killed, exit 115. */
+/* Nothing can be done any more: one line, the audit log sealed, children killed, exit 115. Also from a signal's handler. */
 void init_panic(const char *line) __attribute__((noreturn));
 
 /* enforcer_queue.c */
@@ -313,11 +321,17 @@ bool reap(struct init *init);
 
 /* signals.c */
 void signals_read(struct init *init);
+/* Records what prepare_take_forged_fault() tells. */
+void signals_check_faults(struct init *init);
 /* Pure: did it come from outside the container? */
 bool signal_from_outside(int code, pid_t sender, pid_t own_pid, pid_t own_parent);
 
 /* host_exec.c: before anything is started. Nothing in mode off */
 void host_exec_guard(struct init *init);
+
+/* workspaces.c: sources become workspaces, then the enforcer is started: the agents' namespaces are copied with them in it */
+void workspaces_start(struct init *init);
+void workspaces_on_exit(struct init *init, int status);
 
 /* drain.c */
 void drain_begin(struct init *init, const char *why);

@@ -32,23 +32,45 @@ static void all_but_faults(sigset_t *ret_set)
 		sigdelset(ret_set, faults[i]);
 }
 
-static void on_fault(int signal)
+static const int faults_caught[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+static volatile sig_atomic_t forged_signal, forged_sender;
+
+/*
+ * A process inside may send a fault's signal too: with a handler in place the kernel delivers it to PID 1. Only the kernel's own (a positive code),
+ * our own abort(), and the runtime's (pid 0, as in signals.c) are believed.
+ */
+static void on_fault(int number, siginfo_t *info, void *context)
 {
-	(void)signal;
+	(void)context;
+	if (info->si_code <= 0 && info->si_pid != getpid() && !signal_from_outside(info->si_code, info->si_pid, getpid(), getppid())) {
+		forged_sender = info->si_pid;
+		forged_signal = number;
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(faults_caught); i++)
+		signal(faults_caught[i], SIG_DFL);
 	init_panic("PID 1 crashed");
+}
+
+int prepare_take_forged_fault(pid_t *ret_sender)
+{
+	int number = forged_signal;
+
+	*ret_sender = forged_sender;
+	forged_signal = 0;
+	return number;
 }
 
 static void catch_faults(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-	static char stack[16384];
+	static char stack[65536];
 	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
-	const struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_ONSTACK | SA_RESETHAND };
+	const struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_ONSTACK | SA_SIGINFO | SA_NODEFER };
 
 	sigaltstack(&alternate, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-		sigaction(faults[i], &action, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(faults_caught); i++)
+		sigaction(faults_caught[i], &action, NULL);
 #else
 	(void)on_fault;	/* the sanitizer's own report is worth more */
 #endif

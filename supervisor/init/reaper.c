@@ -45,6 +45,8 @@ static void dispatch(struct init *init, pid_t pid, int status)
 		on_command_exit(init, status);
 	else if (pid == init->trust_pid)
 		trust_on_exit(init, status);
+	else if (pid == init->workspace_pid)
+		workspaces_on_exit(init, status);
 	else if (pid == init->browser_pid)
 		trust_on_browser_exit(init, status);
 	else if (!is_service_child(init, pid, status))

@@ -58,26 +58,37 @@ static bool may_record(struct init *init, unsigned *ret_uncounted)
 	return true;
 }
 
-static void record_refused(struct init *init, const struct signalfd_siginfo *info, const char *why)
+static void record_refused(struct init *init, int number, pid_t sender, int64_t uid, const char *why)
 {
 	_cleanup_buf_ struct buf text = { 0 };
 	struct json_out j = { .buf = &text };
 	unsigned uncounted;
 	char name[32];
 
+	init->signals_refused++;
 	if (!may_record(init, &uncounted))
 		return;
-	name_of((int)info->ssi_signo, name, sizeof(name));
+	name_of(number, name, sizeof(name));
 	buf_text(&text, "signal_refused\n");
 	json_text(&j, "signal", name);
 	json_text(&j, "target", "init");
-	json_uint(&j, "sender_pid", info->ssi_pid);
-	json_uint(&j, "sender_uid", info->ssi_uid);
+	json_int(&j, "sender_pid", sender);
+	if (uid >= 0)
+		json_int(&j, "sender_uid", uid);
 	json_text(&j, "reason", why);
 	if (uncounted)
 		json_uint(&j, "not_recorded_before", uncounted);
 	if (!text.failed)
 		enforcer_tell(init, INIT_RECORD, 2 /* AUDIT_MED */, text.data);
+}
+
+void signals_check_faults(struct init *init)
+{
+	pid_t sender;
+	int number = prepare_take_forged_fault(&sender);
+
+	if (number)
+		record_refused(init, number, sender, -1, "sent from inside the container");
 }
 
 static void on_stop(struct init *init, int signal)
@@ -106,9 +117,9 @@ static void on_signal(struct init *init, const struct signalfd_siginfo *info)
 	if (signal == SIGCHLD)
 		return;
 	if (signal == SIGHUP)
-		record_refused(init, info, "reload with `cordon policy reload`");
+		record_refused(init, signal, (pid_t)info->ssi_pid, info->ssi_uid, "reload with `cordon policy reload`");
 	else if ((stops || forwarded) && !outside)
-		record_refused(init, info, "sent from inside the container");
+		record_refused(init, signal, (pid_t)info->ssi_pid, info->ssi_uid, "sent from inside the container");
 	else if (stops)
 		on_stop(init, signal);
 	else if (forwarded && init->command_pid)

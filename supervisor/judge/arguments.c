@@ -28,7 +28,7 @@ static bool keeps_its_option(const struct walk *w, const char *word, uint8_t fla
 
 static void take_word(struct walk *w, const char *word, uint8_t flags, size_t at)
 {
-	if (!keeps_its_option(w, word, flags) && flags & WORD_DYNAMIC && !(flags & WORD_OPERAND) && !w->operands_only && walk_style(w) != STYLE_WORDS && options_may_harm(w))
+	if (word_may_be_option(flags) && !keeps_its_option(w, word, flags) && !w->operands_only && walk_style(w) != STYLE_WORDS && options_may_harm(w))
 		walk_add_hit(w, EFFECT_UNKNOWN, (struct condition){ 0 }, NULL, word);
 	if (!is_option(w, word, flags)) {
 		operands_take(w, word, flags, at);
@@ -72,7 +72,7 @@ static void take_expression(struct walk *w, const char *word, uint8_t flags, siz
 {
 	struct found found;
 
-	if (flags & WORD_DYNAMIC && !(flags & WORD_OPERAND))
+	if (word_may_be_option(flags) && !(flags & WORD_GLOB && !options_any_matches(w, word)))
 		walk_add_hit(w, EFFECT_UNKNOWN, (struct condition){ 0 }, NULL, word);
 	if (strchr("(),!", *word) && *word && !word[1])
 		return;
@@ -148,6 +148,9 @@ static void sum_up(struct walk *w)
 		else
 			a->hits[i].effects = 0;
 	}
+	for (i = 0; i < a->nr_items; i++)
+		if ((a->items[i].role == ROLE_WRITE || a->items[i].role == ROLE_DELETE) && !holds(a->items[i].when, a->labels))
+			a->items[i].role = ROLE_READ;
 	if (a->page && a->page < PAGE_CHANGES && a->effects & EFFECT_UNKNOWN)
 		a->page = PAGE_CHANGES;
 }

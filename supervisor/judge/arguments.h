@@ -33,6 +33,7 @@ struct argument {		/* a word with a role */
 	const char *text;	/* the value alone, "-ofile" gives "file" */
 	uint8_t flags;
 	size_t word, nr_words;	/* ROLE_COMMAND: where the inner command line stands in the words */
+	struct condition when;	/* of ROLE_WRITE and ROLE_DELETE: otherwise the file is only read */
 };
 
 struct hit {			/* a word that adds effects */

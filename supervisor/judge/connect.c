@@ -166,16 +166,16 @@ static void judge_internet(const struct judging *j)
 	struct target t;
 
 	if (!read_target(j->action, &t)) {
-		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, NULL }, "The address is too short for its family.");
+		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, "give a whole address of the family that is named" }, "The address is too short for its family.");
 		return;
 	}
 	range = find_range(j->policy, &t, true);
 	if (range) {
-		answer_deny(j, "network_guard", (struct ruling){ range->id, range->origin, NULL }, "%s %s.", t.text, range->reason);
+		answer_deny(j, "network_guard", (struct ruling){ range->id, range->origin, "this address is never reachable; use a target that was declared" }, "%s %s.", t.text, range->reason);
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY) {
-		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "%s is on a network, and the mode is readonly.", t.text);
+		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, "read files of the project instead; nothing goes to a network in readonly mode" }, "%s is on a network, and the mode is readonly.", t.text);
 		return;
 	}
 	if (browser_is_foreign(j, t.text))
@@ -234,11 +234,11 @@ static void judge_unix(const struct judging *j)
 	bool abstract;
 
 	if (!unix_path(j->action, path, &abstract)) {
-		answer_deny(j, "invalid_path", (struct ruling){ "network.unix_path", CODE_RULE, NULL }, "The socket's name is not a path that can be judged.");
+		answer_deny(j, "invalid_path", (struct ruling){ "network.unix_path", CODE_RULE, "give the socket's absolute path" }, "The socket's name is not a path that can be judged.");
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY) {
-		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "Sockets are not used in readonly mode.");
+		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, "read files of the project instead" }, "Sockets are not used in readonly mode.");
 		return;
 	}
 	if (abstract) {	/* other domains' are out of reach by Landlock's scope */
@@ -248,10 +248,10 @@ static void judge_unix(const struct judging *j)
 	if (browser_is_foreign(j, quote_text(&q, path)))
 		return;
 	if (path_in_list(&paths->hidden, j->subject->home, path))
-		answer_deny(j, "protected_path", (struct ruling){ "path.hidden", { "paths.json", paths->hidden.line }, NULL }, "The socket %s is out of reach for agents.",
+		answer_deny(j, "protected_path", (struct ruling){ "path.hidden", { "paths.json", paths->hidden.line }, "container engines are out of reach; work inside this container" }, "The socket %s is out of reach for agents.",
 			    quote_text(&q, path));
 	else if (path_in_list(&paths->protected_names, j->subject->home, path) || path_in_list(&paths->blocked_roots, j->subject->home, path))
-		answer_deny(j, "protected_path", (struct ruling){ "path.protected", { "paths.json", paths->protected_names.line }, NULL },
+		answer_deny(j, "protected_path", (struct ruling){ "path.protected", { "paths.json", paths->protected_names.line }, "put the socket below the project or /tmp" },
 			    "The socket %s is in a protected place.", quote_text(&q, path));
 	else
 		answer_allow(j, (struct ruling){ "network.unix", paths->origin, NULL }, "The socket %s may be reached.", quote_text(&q, path));
@@ -271,7 +271,7 @@ void judge_connect(const struct judging *j)
 	const struct action *a = j->action;
 
 	if (!a->address || a->address_bytes < sizeof(sa_family_t)) {
-		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, NULL }, "The socket address is missing.");
+		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, "give a whole address of the family that is named" }, "The socket address is missing.");
 		return;
 	}
 	switch (a->address->sa_family) {
@@ -293,7 +293,7 @@ void judge_connect(const struct judging *j)
 		answer_allow(j, (struct ruling){ "network.netlink", CODE_RULE, NULL }, "Netlink asks the kernel only.");
 		break;
 	default:
-		answer_deny(j, "network_guard", (struct ruling){ "network.family", CODE_RULE, NULL }, "Address family %u is not one that agents use.",
+		answer_deny(j, "network_guard", (struct ruling){ "network.family", CODE_RULE, "use TCP or UDP over IPv4 or IPv6, or a UNIX socket" }, "Address family %u is not one that agents use.",
 			    a->address->sa_family);
 		break;
 	}
@@ -310,16 +310,16 @@ void judge_bind(const struct judging *j)
 	size_t i;
 
 	if (!a->address || a->address_bytes < sizeof(sa_family_t) || !read_target(a, &t)) {
-		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, NULL }, "The address is too short for its family.");
+		answer_deny(j, "invalid_request", (struct ruling){ "network.address", CODE_RULE, "give a whole address of the family that is named" }, "The address is too short for its family.");
 		return;
 	}
 	if (a->address->sa_family != AF_INET && a->address->sa_family != AF_INET6 && a->address->sa_family != AF_UNSPEC) {
-		answer_deny(j, "network_guard", (struct ruling){ "network.family", CODE_RULE, NULL }, "Address family %u is not one that agents use.",
+		answer_deny(j, "network_guard", (struct ruling){ "network.family", CODE_RULE, "use TCP or UDP over IPv4 or IPv6, or a UNIX socket" }, "Address family %u is not one that agents use.",
 			    a->address->sa_family);
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY) {
-		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "Nothing listens in readonly mode.");
+		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, "read files of the project instead" }, "Nothing listens in readonly mode.");
 		return;
 	}
 	for (i = 0; i < j->policy->nr_ports; i++)

@@ -54,6 +54,43 @@ static bool is_plain_name(const char *name)
 	return name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-@:[,~%=")] == '\0';
 }
 
+static void add_answer(struct findings *f, const struct decision *answer)
+{
+	if (f->answered)
+		answer_worse(&f->decision, answer);
+	else
+		f->decision = *answer;
+	f->answered = true;
+}
+
+/* An unknown program may be a wrapper: where the words after it would end the machine as a command line, they are taken for one. */
+static void add_wrapped(const struct judging *j, struct words words, struct findings *f)
+{
+	const unsigned destructive = EFFECT_DELETE | EFFECT_DEVICE | EFFECT_POWER | EFFECT_HARDLINE | EFFECT_PERMISSION | EFFECT_SIGNAL;
+	struct decision answer = { 0 };
+	struct judging inner = *j;
+	size_t i;
+
+	if (j->depth >= JUDGE_DEPTH_MAX)
+		return;
+	inner.decision = &answer;
+	inner.depth++;
+	inner.also = 0;
+	inner.around = NULL;
+	inner.crowded = false;
+	for (i = 1; i < words.nr && i < 6; i++) {
+		const struct command *command = policy_command(j->policy, path_base(words.text[i]));
+		const struct words rest = { words.text + i, words.flags ? words.flags + i : NULL, words.nr - i };
+
+		if (!command || !(command->effects & destructive) || (words.flags && words.flags[i]))
+			continue;
+		judge_words(&inner, rest);
+		if (answer.verdict == VERDICT_DENY && strcmp(answer.tag, "hardline") == 0)
+			add_answer(f, &answer);
+		return;
+	}
+}
+
 static void add_named(const struct judging *j, const char *name, struct words words, struct findings *f)
 {
 	const struct command *command = policy_command(j->policy, name);
@@ -66,10 +103,12 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 		command = at_execve(j) ? NULL : policy_otherwise(j->policy);
 		if (!command)
 			return;
+		add_wrapped(j, words, f);
 		words.flags = NULL;	/* of what nobody knows, only what stands there counts */
 	}
 	f->command = command;
-	arguments_parse(command, words, (j->fed ? LABEL_FED : 0) | (j->piped ? LABEL_PIPED : 0), &f->arguments);
+	arguments_parse(command, words, (j->fed ? LABEL_FED : 0) | (j->piped ? LABEL_PIPED : 0) | (j->foreign ? LABEL_FOREIGN : 0),
+			&f->arguments);
 	weigh_arguments(j, words, &f->arguments, &f->consequences);
 	f->effects |= (f->arguments.effects & ~f->consequences.without) | f->consequences.effects;
 	if (f->arguments.page > f->page)
@@ -77,13 +116,8 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 	f->uses_snapshot |= f->effects & EFFECT_INTERACT;
 	if (j->action->snapshot_holds)
 		f->effects &= ~(unsigned)EFFECT_INTERACT;
-	if (!f->consequences.answered)
-		return;
-	if (f->answered)
-		answer_worse(&f->decision, &f->consequences.decision);
-	else
-		f->decision = f->consequences.decision;
-	f->answered = true;
+	if (f->consequences.answered)
+		add_answer(f, &f->consequences.decision);
 }
 
 /* argv[0] is the caller's to choose: it adds what it is known for, and speaks for the program only where the program asks it (busybox). */
@@ -266,7 +300,7 @@ static void answer_by_rule(const struct judging *j, const struct mode_rule *rule
 		return;
 	}
 	if (outside) {
-		answer_deny(j, "outside_root", ruling, "%s names %s, which is outside the project or sensitive.", name,
+		answer_deny(j, "outside_root", (struct ruling){ rule->id, rule->origin, "name files of the project by plain relative paths" }, "%s names %s, which is outside the project or sensitive.", name,
 			    quote_text(&p, outside));
 		return;
 	}
@@ -333,7 +367,7 @@ void answer_worse(struct decision *decision, const struct decision *other)
 
 static void answer_no_program(const struct judging *j)
 {
-	answer_deny(j, "invalid_request", (struct ruling){ "exec.no_name", CODE_RULE, NULL }, "The command has no program name.");
+	answer_deny(j, "invalid_request", (struct ruling){ "exec.no_name", CODE_RULE, "give a command that names a program" }, "The command has no program name.");
 }
 
 void judge_words(const struct judging *j, struct words words)
@@ -341,7 +375,7 @@ void judge_words(const struct judging *j, struct words words)
 	struct findings f;
 
 	if (words.nr && words.flags && words.flags[0] & WORD_DYNAMIC) {
-		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.name", CODE_RULE, "spell the program's name out" },
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.name", CODE_RULE, "spell the program's name out, without variables, patterns or substitutions" },
 			    "The name of the program is not known before it runs.");
 		return;
 	}
@@ -382,7 +416,7 @@ void judge_exec(const struct judging *j)
 	struct quoted q;
 
 	if (program && (path_is_own(j->policy, program) || path_in_list(&j->policy->paths.hidden, j->subject->home, program))) {
-		answer_deny(j, "protected_path", (struct ruling){ "path.hidden", { "paths.json", j->policy->paths.hidden.line }, NULL },
+		answer_deny(j, "protected_path", (struct ruling){ "path.hidden", { "paths.json", j->policy->paths.hidden.line }, "use a program of the image, by its name" },
 			    "The program %s is out of reach for agents.", quote_text(&q, program));
 		return;
 	}

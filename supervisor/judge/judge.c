@@ -93,7 +93,7 @@ static void judge_call(const struct judging *j)
 {
 	struct quoted q;
 
-	answer_deny(j, "policy_block", (struct ruling){ "call.refused", CODE_RULE, "this system call is not available to agents in safety modes" },
+	answer_deny(j, "policy_block", (struct ruling){ "call.refused", CODE_RULE, "work without it: agents get no mounts, namespaces, tracing or kernel programs in safety modes" },
 		    "The system call %s is refused in %s mode.", quote_text(&q, j->action->call ? j->action->call : "?"),
 		    mode_name(j->subject->mode));
 }
@@ -108,12 +108,12 @@ static void judge_off(const struct judging *j)
 
 	if (object && a->kind != ACTION_STDIN && a->kind != ACTION_CALL) {
 		if (path_is_own(j->policy, object)) {
-			answer_deny(j, "protected_path", (struct ruling){ "path.own", { "paths.json", j->policy->paths.own.line }, NULL },
+			answer_deny(j, "protected_path", (struct ruling){ "path.own", { "paths.json", j->policy->paths.own.line }, "leave Cordon's own files alone; work with files of the project" },
 				    "%s belongs to Cordon.", quote_text(&q, object));
 			return;
 		}
 		if (a->kind == ACTION_WRITE && path_in_list(&j->policy->paths.own_files, NULL, object)) {
-			answer_deny(j, "protected_path", (struct ruling){ "path.own_files", { "paths.json", j->policy->paths.own_files.line }, NULL },
+			answer_deny(j, "protected_path", (struct ruling){ "path.own_files", { "paths.json", j->policy->paths.own_files.line }, "leave Cordon's own files alone; work with files of the project" },
 				    "%s belongs to Cordon and is never written.", quote_text(&q, object));
 			return;
 		}
@@ -127,7 +127,7 @@ void judge(const struct policy *policy, const struct judge_subject *subject, con
 
 	*ret_decision = (struct decision){ 0 };
 	/* Stands unless somebody answers. */
-	answer_deny(&j, "invalid_request", (struct ruling){ "request.invalid", CODE_RULE, NULL }, "The request is not one that can be judged.");
+	answer_deny(&j, "invalid_request", (struct ruling){ "request.invalid", CODE_RULE, "ask for one of: exec, read, write, connect, env, stdin, http" }, "The request is not one that can be judged.");
 	if ((unsigned)subject->mode >= MODE_COUNT)
 		return;
 	if (subject->mode == MODE_OFF && action->kind != ACTION_EXEC) {
@@ -165,6 +165,8 @@ void judge(const struct policy *policy, const struct judge_subject *subject, con
 	default:
 		break;
 	}
+	if (ret_decision->verdict != VERDICT_ALLOW && !ret_decision->hint)	/* a policy's own rule may leave it out */
+		ret_decision->hint = "use a plain read command, or ask the operator about the rule that is named";
 }
 
 void judge_settle(const struct judge_subject *subject, struct decision *decision)
@@ -178,6 +180,4 @@ void judge_settle(const struct judge_subject *subject, struct decision *decision
 	}
 	decision->verdict = VERDICT_DENY;
 	decision->tag = "review_unavailable";
-	if (!decision->hint)
-		decision->hint = "this needs a review and nobody reviews here; plain read commands need none";
 }

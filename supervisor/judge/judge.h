@@ -47,6 +47,8 @@ struct judge_subject {		/* who asks */
 	bool unreviewed_allow;
 	const char *home;	/* of the launch user; "~" in paths.json */
 	const char *const *write_roots;	/* NULL-terminated, absolute: the launch's roots for writing (with grants) */
+	const char *const *frozen_roots;	/* isolated workspaces: the policy's frozen names below them are not written; NULL: none */
+	const char *const *frozen_paths;	/* whatever else in them is not; NULL: none */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
 	const struct scope *scope;		/* NULL or empty: none was declared */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
@@ -89,14 +91,17 @@ struct action {
 	const char *call;
 };
 
+/* Where a rule stands that is no data: its place in the source. */
+#define CODE_ORIGIN ((struct origin){ .file = __FILE__, .line = __LINE__ })
+
 struct decision {
 	enum verdict verdict;
 	bool unreviewed;		/* was review, passed because nobody reviews */
 	const char *tag;		/* NULL unless deny */
 	const char *rule;		/* id, never NULL */
-	struct origin origin;		/* file "" for rules that stand in code */
+	struct origin origin;		/* in the policy folder, or in the source for rules that stand in code */
 	char reason[256];		/* one sentence, ASCII, agent bytes escaped */
-	const char *hint;		/* or NULL */
+	const char *hint;		/* what is allowed instead; NULL for an allow without one */
 	unsigned effects;		/* enum effect bits, ACTION_EXEC */
 	enum page page;			/* what it means for the agent's page, ACTION_EXEC */
 	bool uses_snapshot;		/* it acts on what a snapshot shows */

@@ -14,6 +14,7 @@ struct judging {
 	/* Of the command line in its text: */
 	bool fed;		/* its standard input is a file, a pipe or a text: nobody types there */
 	bool piped;		/* namely a pipe */
+	bool foreign;		/* or a file that is no part of the project */
 	bool crowded;		/* other commands stand in the same text, or its output goes to a file */
 	bool lost;		/* the working folder is not known */
 	bool in_text;		/* the path is a word of a command text */
@@ -30,10 +31,10 @@ static inline bool at_execve(const struct judging *j)
 
 struct ruling {			/* which rule speaks */
 	const char *id;
-	struct origin origin;	/* CODE_RULE for one that stands in C */
+	struct origin origin;	/* CODE_RULE for one that stands in C: its place in the source */
 	const char *hint;	/* or NULL */
 };
-#define CODE_RULE ((struct origin){ .file = "" })
+#define CODE_RULE CODE_ORIGIN
 
 void answer_allow(const struct judging *j, struct ruling ruling, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void answer_deny(const struct judging *j, const char *tag, struct ruling ruling, const char *format, ...)
@@ -102,6 +103,8 @@ struct url;
 enum place judge_target(const struct judging *j, const struct url *url);
 /* A URL's own words: whether a GET of it changes something; whether it, or a body, destroys data. */
 bool url_is_mutating(const struct policy *policy, const char *url);
+/* The same where each "?" may be any letter. */
+bool url_may_become_mutating(const struct policy *policy, const char *url);
 bool text_is_destructive(const struct policy *policy, const char *text);
 
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */

@@ -112,6 +112,18 @@ bool options_may_harm(const struct walk *w)
 	return false;
 }
 
+/* Whether a pattern of file names finds one that is an option: find takes whole words only. */
+bool options_any_matches(const struct walk *w, const char *pattern)
+{
+	const struct command *command = walk_leaf(w);
+	size_t i;
+
+	for (i = 0; i < command->nr_option_names; i++)
+		if (command->option_names[i].prefix || glob_match(pattern, command->option_names[i].name, false))
+			return true;
+	return false;
+}
+
 /* find -exec PROG … ; or {} + */
 static size_t clause_end(const struct walk *w)
 {
@@ -134,6 +146,10 @@ static const char *next_word(struct walk *w, uint8_t *ret_flags, size_t *ret_wor
 		return NULL;
 	*ret_flags = walk_flags(w, w->at);
 	*ret_word = w->at;
+	/* "-name $X": what the shell makes of it behind the first blank is no value any more. */
+	if (*ret_flags & WORD_SPLITS && word_may_be_option(*ret_flags) && options_may_harm(w) &&
+	    !(walk_style(w) == STYLE_FIND && *ret_flags & WORD_GLOB && !options_any_matches(w, w->words.text[w->at])))
+		walk_add_hit(w, EFFECT_UNKNOWN, (struct condition){ 0 }, NULL, w->words.text[w->at]);
 	return w->words.text[w->at++];
 }
 
@@ -150,6 +166,15 @@ static void take_clause(struct walk *w, const struct meaning *meaning, const cha
 		walk_add_unknown(w, name);
 	}
 	w->at = end < w->words.nr ? end + 1 : end;
+}
+
+/* Where no option changes what a command does, its value may still name a file: diff --to-file=FILE, tac -sX. */
+static void take_unlisted(struct walk *w, const char *value, uint8_t flags, size_t word)
+{
+	if (options_matter(w))
+		walk_add_unknown(w, w->words.text[word]);
+	else if (value && *value)
+		walk_add_item(w, (struct argument){ .role = ROLE_READ, .text = value, .flags = flags, .word = word, .nr_words = 1 });
 }
 
 /* attached: the rest of the word, or NULL. */
@@ -201,12 +226,10 @@ void options_take_long(struct walk *w, const char *word, size_t dashes, uint8_t 
 		options_take(w, &found, text + strlen(found.name->name), flags, at);
 		return;
 	}
-	if (!found.name) {
-		if (options_matter(w))
-			walk_add_unknown(w, word);
-		return;
-	}
-	options_take(w, &found, text[len] == '=' ? text + len + 1 : NULL, flags, at);
+	if (!found.name)
+		take_unlisted(w, text[len] ? text + len + 1 : NULL, flags, at);
+	else
+		options_take(w, &found, text[len] ? text + len + 1 : NULL, flags, at);
 }
 
 /* "-abc", "-ovalue", "-o value"; "-5" where the data knows "-#". */
@@ -224,8 +247,7 @@ void options_take_cluster(struct walk *w, const char *letters, uint8_t flags, si
 				letters++;
 		}
 		if (!found.name) {
-			if (options_matter(w))
-				walk_add_unknown(w, w->words.text[at]);
+			take_unlisted(w, letters + 1, flags, at);
 			return;
 		}
 		if (found.name->arity) {

@@ -122,14 +122,14 @@ static int full_path(const struct judging *j, char ret_path[static PATH_MAX])
 	return path_normalize("/", joined, ret_path, PATH_MAX);
 }
 
-/* A name of the project that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
-static bool is_frozen(const struct paths *paths, const char *path)
+/* A name below root that stays as it is, wherever in the path: .git in a subfolder is a repository as well. */
+static bool is_frozen_below(const struct paths *paths, const char *root, const char *path)
 {
 	size_t i;
 
-	if (!path_is_under(path, paths->project))
+	if (!path_is_under(path, root))
 		return false;
-	for (path += strlen(paths->project); *path;) {
+	for (path += strlen(root); *path;) {
 		size_t len = strcspn(path += *path == '/', "/");
 
 		for (i = 0; i < paths->frozen.nr; i++)
@@ -137,6 +137,26 @@ static bool is_frozen(const struct paths *paths, const char *path)
 				return true;
 		path += len;
 	}
+	return false;
+}
+
+/*
+ * Of the project in text and as typed. At the kernel only in isolated workspaces, where read-only mounts stand behind it: elsewhere git itself
+ * works there.
+ */
+static bool is_frozen(const struct judging *j, const char *path)
+{
+	const struct paths *paths = &j->policy->paths;
+	const char *const *at;
+
+	if (j->action->unresolved || j->in_text)
+		return is_frozen_below(paths, paths->project, path);
+	for (at = j->subject->frozen_roots; at && *at; at++)
+		if (is_frozen_below(paths, *at, path))
+			return true;
+	for (at = j->subject->frozen_paths; at && *at; at++)
+		if (path_is_under(path, *at))
+			return true;
 	return false;
 }
 
@@ -153,14 +173,14 @@ static bool deny_secret(const struct judging *j, const char *path)
 
 	quote_text(&q, path);
 	if (path_is_own(j->policy, path))
-		answer_deny(j, "protected_path", PATHS_RULE("path.own", own, NULL), "%s belongs to Cordon.", q.text);
+		answer_deny(j, "protected_path", PATHS_RULE("path.own", own, "leave Cordon's own files alone; work with files of the project"), "%s belongs to Cordon.", q.text);
 	else if (path_in_list(&paths->hidden, home, path))
-		answer_deny(j, "protected_path", PATHS_RULE("path.hidden", hidden, NULL), "%s is out of reach for agents.", q.text);
+		answer_deny(j, "protected_path", PATHS_RULE("path.hidden", hidden, "container engines are out of reach; work inside this container"), "%s is out of reach for agents.", q.text);
 	else if (path_in_list(&paths->protected_names, home, path))
 		answer_deny(j, "protected_path", PATHS_RULE("path.protected", protected_names, "credentials are never available; use those in your instructions"),
 			    "%s holds credentials and is protected.", q.text);
 	else if (path_in_list(&paths->blocked_roots, home, path))
-		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, NULL), "%s is under a blocked root.", q.text);
+		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, "the operator closed this folder; use another place inside the project"), "%s is under a blocked root.", q.text);
 	else if (j->action->unresolved && path_in_list(&paths->system_roots, home, path))
 		answer_deny(j, "protected_path", PATHS_RULE("path.system", system_roots, "work with files of the project"),
 			    "%s is a system path.", q.text);
@@ -187,7 +207,7 @@ static void judge_read(const struct judging *j, const char *path)
 
 	if ((j->action->unresolved || j->subject->mode == MODE_READONLY) && !is_system &&
 	    path_is_sensitive(j->policy, path)) {
-		answer_deny(j, "protected_path", PATHS_RULE("path.sensitive", sensitive, "files whose names suggest secrets are not read"),
+		answer_deny(j, "protected_path", PATHS_RULE("path.sensitive", sensitive, "read another file; those whose names suggest secrets stay closed"),
 			    "%s looks like a secret by its name.", quote_text(&q, path));
 		return;
 	}
@@ -217,7 +237,7 @@ static bool judge_device(const struct judging *j, const char *path)
 		return false;
 	name = path + strlen(paths->devices.items[i]) + 1;
 	if (names_match(&paths->raw_devices, name, strcspn(name, "/")))
-		answer_deny(j, "policy_block", PATHS_RULE("path.raw_device", raw_devices, NULL), "%s is a disk or memory device.",
+		answer_deny(j, "policy_block", PATHS_RULE("path.raw_device", raw_devices, "write to a file of the project; /dev/null is open as well"), "%s is a disk or memory device.",
 			    quote_text(&q, path));
 	else
 		answer_allow(j, PATHS_RULE("path.device", devices, NULL), "%s is a device that may be used.", quote_text(&q, path));
@@ -231,18 +251,17 @@ static void judge_write(const struct judging *j, const char *path)
 	struct quoted q;
 
 	if (path_in_list(&paths->own_files, NULL, path)) {
-		answer_deny(j, "protected_path", PATHS_RULE("path.own_files", own_files, NULL), "%s belongs to Cordon and is never written.",
+		answer_deny(j, "protected_path", PATHS_RULE("path.own_files", own_files, "leave Cordon's own files alone; work with files of the project"), "%s belongs to Cordon and is never written.",
 			    quote_text(&q, path));
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY) {
-		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "nothing is written in readonly mode" },
+		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "print the result instead; nothing is written in readonly mode" },
 			    "%s would be written, and the mode is readonly.", quote_text(&q, path));
 		return;
 	}
-	/* In text and as typed only: at the kernel the mounts hold it, and git itself works there. */
-	if ((j->action->unresolved || j->in_text) && is_frozen(paths, path)) {
-		answer_deny(j, "protected_path", PATHS_RULE("path.frozen", frozen, "repository and agent settings of the project stay as they are"),
+	if (is_frozen(j, path)) {
+		answer_deny(j, "protected_path", PATHS_RULE("path.frozen", frozen, "work on files outside .git, .agents and .codex; those stay as they are"),
 			    "%s is not changed.", quote_text(&q, path));
 		return;
 	}

@@ -152,6 +152,26 @@ bool url_is_mutating(const struct policy *policy, const char *path)
 	return false;
 }
 
+bool url_may_become_mutating(const struct policy *policy, const char *url)
+{
+	char decoded[2048];
+	size_t i, at;
+
+	decode(url, decoded, sizeof(decoded));
+	for (i = 0; i < policy->mutating_words.nr; i++)
+		for (at = 0; decoded[at]; at++) {
+			const char *word = policy->mutating_words.items[i], *text = decoded + at;
+
+			while (*word && *text && (*text == '?' || tolower((unsigned char)*text) == tolower((unsigned char)*word))) {
+				word++;
+				text++;
+			}
+			if (!*word)
+				return true;
+		}
+	return false;
+}
+
 /* ---- ACTION_HTTP ---- */
 
 static bool is_passive(const char *method)
@@ -187,7 +207,7 @@ void judge_http(const struct judging *j)
 	struct url url;
 
 	if (!method || !j->action->url || !is_method(method)) {
-		answer_deny(j, "invalid_request", (struct ruling){ "http.method", CODE_RULE, NULL }, "The request has no method that is one word of letters.");
+		answer_deny(j, "invalid_request", (struct ruling){ "http.method", CODE_RULE, "give the method first, then the URL, for example: GET http://TARGET/" }, "The request has no method that is one word of letters.");
 		return;
 	}
 	why = url_parse(j->action->url, false, &url);
@@ -200,14 +220,14 @@ void judge_http(const struct judging *j)
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY) {
-		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, NULL }, "A request goes to a network, and the mode is readonly.");
+		answer_deny(j, "policy_block", (struct ruling){ "network.readonly", CODE_RULE, "read files of the project instead; nothing goes to a network in readonly mode" }, "A request goes to a network, and the mode is readonly.");
 		return;
 	}
 	switch (judge_target(j, &url)) {
 	case PLACE_SCOPE:
 	case PLACE_PUBLIC:
 		if (text_is_destructive(j->policy, j->action->url))
-			answer_deny(j, "target_mutation", (struct ruling){ "http.destroy", { "network.json", j->policy->destructive.line }, NULL },
+			answer_deny(j, "target_mutation", (struct ruling){ "http.destroy", { "network.json", j->policy->destructive.line }, "show the flaw with a statement that only reads, such as SELECT" },
 				    "The URL holds a statement that destroys data.");
 		else
 			answer_request(j, method, &url);

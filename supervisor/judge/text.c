@@ -31,13 +31,13 @@ static void take(const struct reading *r, const struct decision *answer)
 		answer_worse(r->j->decision, answer);
 }
 
-static void refuse(const struct reading *r, const char *tag, const char *rule, const char *hint, const char *reason)
+static void refuse(const struct reading *r, const char *tag, struct ruling ruling, const char *reason)
 {
 	struct decision answer = { 0 };
 	struct judging j = *r->j;
 
 	j.decision = &answer;
-	answer_deny(&j, tag, (struct ruling){ rule, CODE_RULE, hint }, "%s.", reason);
+	answer_deny(&j, tag, ruling, "%s.", reason);
 	take(r, &answer);
 }
 
@@ -53,13 +53,31 @@ static bool is_text_redirection(const struct shell_redirection *redirection)
 	return redirection->op == SHELL_HERE_DOCUMENT || redirection->op == SHELL_HERE_STRING;
 }
 
-static void find_input(const struct shell_command *command, bool *ret_fed, bool *ret_piped, const struct shell_redirection **ret_text)
+/* A file outside the project is nobody's evidence, whether it is named as a script or handed over as input. */
+static bool is_foreign(const struct judging *j, const struct shell_redirection *redirection)
+{
+	char path[PATH_MAX];
+	const char *text;
+	uint8_t flags;
+
+	if (is_text_redirection(redirection) || !redirection->target)
+		return false;
+	if (!word_of_shell(j, redirection->target, &text, &flags) || flags & WORD_DYNAMIC)
+		return true;
+	return strcmp(text, "/dev/null") != 0 && (j->lost || path_normalize(j->action->cwd, text, path, sizeof(path)) < 0 ||
+						  !path_is_under(path, j->policy->paths.project));
+}
+
+/* The text that stands in its place, or NULL. */
+static const struct shell_redirection *find_input(struct judging *j, const struct shell_command *command)
 {
 	const struct shell_source source = shell_stdin_source(command);
+	bool redirected = source.from == SHELL_STDIN_REDIRECTED;
 
-	*ret_fed = source.from != SHELL_STDIN_INHERITED;
-	*ret_piped = source.from == SHELL_STDIN_PIPE || source.from == SHELL_STDIN_WRITTEN || source.from == SHELL_STDIN_COPROC;
-	*ret_text = source.from == SHELL_STDIN_REDIRECTED && is_text_redirection(source.redirection) ? source.redirection : NULL;
+	j->fed = source.from != SHELL_STDIN_INHERITED;
+	j->piped = source.from == SHELL_STDIN_PIPE || source.from == SHELL_STDIN_WRITTEN || source.from == SHELL_STDIN_COPROC;
+	j->foreign = redirected && is_foreign(j, source.redirection);
+	return redirected && is_text_redirection(source.redirection) ? source.redirection : NULL;
 }
 
 /* ---- shells inside the text ---- */
@@ -88,7 +106,7 @@ static void judge_shell(const struct judging *j, struct words words, const struc
 	inside.around = NULL;
 	if (text && !invocation->interactive)
 		judge_script(&inside, text, invocation->dialect);
-	else if (invocation->reads == SHELL_READS_STDIN && j->fed && !j->piped && !input)
+	else if (invocation->reads == SHELL_READS_STDIN && j->fed && !j->piped && !j->foreign && !input)
 		return;		/* a file: judge_words() saw that it is one, the redirection's own answer holds */
 	else if (text)
 		answer_deny(&inside, "incomplete_evidence", ruling, "The shell reads start files before its text.");
@@ -138,7 +156,7 @@ static void judge_assignments(struct reading *r, const struct shell_command *com
 		if (a->value && !a->value->why && (memmem(a->value->value.data, a->value->value.len, "$(", 2) || memchr(a->value->value.data, '`', a->value->value.len)))
 			r->hides_code = true;
 		if (a->name.len >= sizeof(name) || !a->name.len) {
-			refuse(r, "incomplete_evidence", "exec.assignment", OWN_CALL, "The name of a variable is not known before the text runs");
+			refuse(r, "incomplete_evidence", (struct ruling){ "exec.assignment", CODE_RULE, "spell the variable's name out" }, "The name of a variable is not known before the text runs");
 			continue;
 		}
 		memcpy(name, a->name.data, a->name.len);
@@ -198,7 +216,7 @@ static void judge_plain(struct reading *r, struct judging *j, const struct shell
 	struct judged_words words;
 
 	if (!words_of_shell(j, command->words, command->nr_words, &words)) {
-		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.size", CODE_RULE, OWN_CALL }, "The command has more words than can be judged.");
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.size", CODE_RULE, "split the command into several with fewer words" }, "The command has more words than can be judged.");
 		return;
 	}
 	if (shell_is_program(bytes_of(words.text[0]), &dialect)) {
@@ -230,9 +248,9 @@ static void judge_command(struct reading *r, const struct shell_command *command
 	j.also = around.effects | (only_truncates(command) && around.effects & EFFECT_WRITE ? EFFECT_DELETE : 0);
 	j.around = around.answered ? &around.decision : NULL;
 	j.crowded = writes || r->nr_others > 1;
-	find_input(command, &j.fed, &j.piped, &text);
+	text = find_input(&j, command);
 	if (is_fork_bomb(command))
-		answer_deny(&j, "hardline", (struct ruling){ "exec.fork_bomb", CODE_RULE, NULL }, "A function starts itself without end.");
+		answer_deny(&j, "hardline", (struct ruling){ "exec.fork_bomb", CODE_RULE, "start a bounded number of commands, each of them once" }, "A function starts itself without end.");
 	else if (command->kind != SHELL_SIMPLE || !command->nr_words || (command->calls && command->calls_certain))
 		judge_words(&j, (struct words){ nothing, NULL, 1 });
 	else
@@ -245,14 +263,14 @@ static void judge_command(struct reading *r, const struct shell_command *command
 static void judge_evaluation(const struct reading *r, const struct shell_evaluation *evaluation)
 {
 	const struct shell_command *command = evaluation->command;
-	struct decision answer = { .verdict = VERDICT_REVIEW, .rule = "exec.evaluates", .origin = { .file = "" } };
+	struct decision answer = { .verdict = VERDICT_REVIEW, .rule = "exec.evaluates", .origin = CODE_ORIGIN, .hint = "use literal numbers and names in arithmetic and tests" };
 	bool is_enable = command && command->nr_words && word_is(command->words[0], "enable");
 
 	switch (evaluation->what) {
 	case SHELL_EVALUATES_ARITHMETIC:
 	case SHELL_EVALUATES_NAME:
 		if (r->hides_code) {
-			refuse(r, "incomplete_evidence", "exec.evaluates", OWN_CALL, "The value of a variable is evaluated, and one holds a command");
+			refuse(r, "incomplete_evidence", (struct ruling){ "exec.evaluates", CODE_RULE, OWN_CALL }, "The value of a variable is evaluated, and one holds a command");
 			return;
 		}
 		break;
@@ -261,18 +279,18 @@ static void judge_evaluation(const struct reading *r, const struct shell_evaluat
 	case SHELL_EVALUATES_REMAP:
 		if (is_enable)
 			break;
-		refuse(r, "incomplete_evidence", "exec.remaps", OWN_CALL, "A name comes to mean another program");
+		refuse(r, "incomplete_evidence", (struct ruling){ "exec.remaps", CODE_RULE, "call each program by its own name, without aliases, functions of that name or hash -p" }, "A name comes to mean another program");
 		return;
 	case SHELL_EVALUATES_PLUGIN:
-		refuse(r, "policy_block", "exec.plugin", NULL, "The shell would load native code");
+		refuse(r, "policy_block", (struct ruling){ "exec.plugin", CODE_RULE, "use the builtins that the shell has" }, "The shell would load native code");
 		return;
 	default:
-		refuse(r, "incomplete_evidence", "exec.evaluates", OWN_CALL, "Text that is not known before it runs would be run");
+		refuse(r, "incomplete_evidence", (struct ruling){ "exec.evaluates", CODE_RULE, OWN_CALL }, "Text that is not known before it runs would be run");
 		return;
 	}
 	memcpy(answer.reason, "The value of a variable is evaluated.", sizeof("The value of a variable is evaluated."));
 	if (r->j->subject->mode == MODE_READONLY)
-		refuse(r, "policy_block", "exec.evaluates", OWN_CALL, "The value of a variable is evaluated");
+		refuse(r, "policy_block", (struct ruling){ "exec.evaluates", CODE_RULE, OWN_CALL }, "The value of a variable is evaluated");
 	else
 		take(r, &answer);
 }
@@ -302,11 +320,11 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 	size_t i;
 
 	if (!j->subject->arena || j->depth >= JUDGE_DEPTH_MAX) {
-		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.depth", CODE_RULE, OWN_CALL }, "The command text is nested too deeply to be read.");
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.depth", CODE_RULE, "issue the innermost command as its own exec_command call" }, "The command text is nested too deeply to be read.");
 		return;
 	}
 	if (shell_read(bytes_of(text), dialect, SHELL_LIMITS, j->subject->arena, &script, &problem) < 0) {
-		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.shell_syntax", CODE_RULE, OWN_CALL },
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.shell_syntax", CODE_RULE, "write it in plain shell: simple commands, literal words, closed quotes, less than 64 KiB" },
 			    "The command text cannot be read at byte %zu: %s.", problem.offset, problem.sentence);
 		return;
 	}
@@ -320,11 +338,11 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 		r.nr_others += !sets_the_scene(script.commands[i]);
 	answer_allow(j, (struct ruling){ "exec.text", CODE_RULE, NULL }, "Every command of the text is allowed.");
 	if (!script.nr_commands) {
-		answer_deny(j, "invalid_request", (struct ruling){ "exec.no_name", CODE_RULE, NULL }, "The command has no program name.");
+		answer_deny(j, "invalid_request", (struct ruling){ "exec.no_name", CODE_RULE, "give a command that names a program" }, "The command has no program name.");
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY && script.nr_commands > 1)
-		refuse(&r, "policy_block", "exec.readonly_one", OWN_CALL, "The text holds more than one command, and the mode is readonly");
+		refuse(&r, "policy_block", (struct ruling){ "exec.readonly_one", CODE_RULE, "issue one plain command at a time, without pipes, lists or substitutions" }, "The text holds more than one command, and the mode is readonly");
 	for (i = 0; i < script.nr_commands; i++)
 		judge_command(&r, script.commands[i]);
 	for (evaluation = script.evaluations; evaluation; evaluation = evaluation->next)

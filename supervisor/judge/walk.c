@@ -25,6 +25,12 @@ uint8_t walk_flags(const struct walk *w, size_t word)
 	return w->words.flags ? w->words.flags[word] : WORD_STATIC;
 }
 
+/* Of a pattern each name begins as the pattern does; a value that is split may hold anything behind its first blank. */
+bool word_may_be_option(uint8_t flags)
+{
+	return flags & WORD_DYNAMIC && (!(flags & WORD_OPERAND) || (flags & WORD_SPLITS && !(flags & WORD_GLOB)));
+}
+
 /* ---- what was found ---- */
 
 void walk_add_hit(struct walk *w, unsigned effects, struct condition when, const char *name, const char *value)
@@ -124,5 +130,6 @@ void walk_mean(struct walk *w, const struct meaning *meaning, const char *name, 
 		return;
 	/* Not for the sinks: the condition of the option (a dry run) holds for what it writes as well. */
 	walk_add_hit(w, walk_role_effects(role, text, flags), rule ? rule->when : meaning->when, name, text);
-	walk_add_item(w, (struct argument){ .role = role, .text = text, .flags = flags, .word = word, .nr_words = 1 });
+	walk_add_item(w, (struct argument){ .role = role, .text = text, .flags = flags, .word = word, .nr_words = 1,
+				       .when = rule ? rule->when : meaning->when });
 }

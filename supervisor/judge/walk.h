@@ -29,6 +29,8 @@ struct found {
 const struct command *walk_leaf(const struct walk *w);
 enum style walk_style(const struct walk *w);
 uint8_t walk_flags(const struct walk *w, size_t word);
+/* Whether the word, or one of those the shell makes of it, may begin with "-". */
+bool word_may_be_option(uint8_t flags);
 void walk_add_hit(struct walk *w, unsigned effects, struct condition when, const char *name, const char *value);
 void walk_add_unknown(struct walk *w, const char *word);
 void walk_add_item(struct walk *w, struct argument item);
@@ -44,6 +46,7 @@ const struct option_name *options_find_exact(const struct command *command, cons
 /* Whether an option that is not listed is unknown, and whether a listed one does more than read. */
 bool options_matter(const struct walk *w);
 bool options_may_harm(const struct walk *w);
+bool options_any_matches(const struct walk *w, const char *pattern);
 /* attached: the rest of the word, or NULL. */
 void options_take(struct walk *w, const struct found *found, const char *attached, uint8_t flags, size_t word);
 void options_take_long(struct walk *w, const char *word, size_t dashes, uint8_t flags, size_t at);

@@ -66,6 +66,18 @@ static void weigh_place(struct weighing *w, const struct url *url)
 	}
 }
 
+/*
+ * "http://target.test/users?id=1" without quotes is a pattern to the shell. Whatever file it finds, a single letter stands in the place of
+ * the "?": the host stays, and where that letter cannot make a word that changes something the request is as good as the one that is read.
+ */
+static bool is_unquoted_query(const struct weighing *w, const struct argument *item)
+{
+	const char *host = strstr(item->text, "://"), *path = host ? strchr(host + 3, '/') : NULL;
+
+	return item->flags & WORD_GLOB && path && strcspn(item->text, "*?[\\") >= (size_t)(path - item->text) && !strpbrk(path, "*[\\") &&
+	       !url_may_become_mutating(w->j->policy, path);
+}
+
 static void weigh_url(struct weighing *w, const struct argument *item)
 {
 	struct url url;
@@ -77,7 +89,10 @@ static void weigh_url(struct weighing *w, const struct argument *item)
 		weigh_read(w, item->text + 7, item->flags, true);
 	if (text_is_destructive(w->j->policy, item->text))
 		w->ret->effects |= EFFECT_PUBLISH;
-	if (item->flags & WORD_DYNAMIC || url_parse(item->text, true, &url)) {
+	if (item->flags & WORD_DYNAMIC && !is_unquoted_query(w, item))
+		w->ret->effects |= EFFECT_UNSEEN;
+	/* A pattern that finds no file stays as it is typed. */
+	if ((item->flags & (WORD_DYNAMIC | WORD_GLOB)) == WORD_DYNAMIC || url_parse(item->text, true, &url)) {
 		w->ret->effects |= EFFECT_UNSEEN;
 		return;
 	}
@@ -189,6 +204,8 @@ static void weigh_program_text(struct weighing *w, const struct argument *item)
 		w->ret->effects |= EFFECT_CODE;
 		weigh_text(w, facts.command);
 	}
+	if (facts.reads)
+		weigh_read(w, facts.source, WORD_STATIC, true);
 	if (facts.writes) {
 		w->ret->effects |= EFFECT_WRITE;
 		if (facts.file[0])
@@ -237,7 +254,8 @@ static void weigh_command(struct weighing *w, const struct argument *item)
 	j.crowded = false;
 	j.also = 0;
 	j.around = NULL;
-	judge_words(&j, (struct words){ text, flags, item->nr_words });
+	if (!judge_shell_words(&j, (struct words){ text, flags, item->nr_words }))
+		judge_words(&j, (struct words){ text, flags, item->nr_words });
 	weigh_answer(w, &inner);
 }
 

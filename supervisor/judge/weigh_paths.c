@@ -90,8 +90,10 @@ void weigh_changed(struct weighing *w, const struct argument *item)
 		w->nr_scratch += !all_below && path_in_list(&paths->scratch, NULL, path) && !is_entry_itself(&paths->scratch, NULL, path);
 		return;
 	}
-	if (at_execve(j) || all_below)
+	if (at_execve(j))
 		return;
+	if (all_below && strlen(path) + sizeof("/*") <= sizeof(path))	/* one of those below stands for all */
+		strcat(path, strcmp(path, "/") == 0 ? "*" : "/*");
 	if (path_in_list(&paths->start_files, j->subject->home, path))
 		w->ret->effects |= EFFECT_PERSIST;
 	weigh_question(w, &(struct action){ .kind = ACTION_WRITE, .path = path, .cwd = j->action->cwd }, judge_path);
@@ -155,8 +157,11 @@ static void weigh_pattern(struct weighing *w, const char *text)
 	const struct paths *paths = &j->policy->paths;
 	char path[PATH_MAX];
 
-	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) == 0 &&
-	    (may_reach_any(&paths->protected_names, j->subject->home, path) || may_reach_any(&paths->hidden, j->subject->home, path) ||
+	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) < 0)
+		return;
+	if (path_in_list(&paths->protected_names, j->subject->home, path) || path_in_list(&paths->hidden, j->subject->home, path))
+		weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
+	if ((may_reach_any(&paths->protected_names, j->subject->home, path) || may_reach_any(&paths->hidden, j->subject->home, path) ||
 	     may_reach_any(&paths->secret_files, j->subject->home, path)))
 		w->ret->effects |= EFFECT_SECRET;
 }

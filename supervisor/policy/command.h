@@ -95,6 +95,7 @@ typedef uint32_t labels;	/* a bit per word that options set and others ask for; 
 
 #define LABEL_FED 8u		/* "fed": its standard input is a file, a pipe or a text; never set at execve */
 #define LABEL_PIPED 16u		/* "piped": what it is fed with comes from another command */
+#define LABEL_FOREIGN 32u	/* "foreign": from a file outside the project, or one that is not known */
 
 struct condition {
 	labels all, none;	/* holds when all of these are set and none of those */

@@ -467,7 +467,8 @@ static int read_command(const struct node *node, void *ret)
 	size_t i;
 	int r;
 
-	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed", "piped" }, .nr_labels = 5, .set = LABEL_BARE | LABEL_FED | LABEL_PIPED };
+	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed", "piped", "foreign" }, .nr_labels = 6,
+				      .set = LABEL_BARE | LABEL_FED | LABEL_PIPED | LABEL_FOREIGN };
 	r = read_entry(node, ret);
 	if (r == 0)
 		r = check_names(node, command);

@@ -122,6 +122,10 @@ struct paths {			/* paths.json; "~" stands for the launch user's home */
 	struct strings scratch;		/* below these, removing needs a review only */
 	struct strings start_files;	/* run when a session or a program starts: written, they outlive the work */
 	struct strings frozen;		/* names in the project that stay as they are: .git */
+	const char *sources;		/* each folder in it becomes a workspace: PROJECT/NAME; NULL: none does */
+	struct strings live_sources;	/* names of those that the host made to be thrown away: not isolated */
+	struct strings refused_file_systems, refused_sources;	/* what no source may be: types; folders of the host's file systems */
+	struct strings refused_holds;	/* what no source may hold: relative names */
 	struct strings secret_files;	/* globs: show credentials or environments of the system */
 	struct strings sensitive;	/* name fragments refused in readonly (and, for secrets, guarded) */
 	struct origin origin;
@@ -216,6 +220,7 @@ struct policy {
 	enum mode mode;			/* default of the container */
 	enum mode max_unattended;
 	bool unreviewed_allow;
+	bool unsupervised_stop;		/* a process that no filter guards is killed, not only recorded */
 	bool wrappers_follow;
 	const char *launch_user;	/* name or number */
 	struct strings require;		/* layers that safety modes need: notify landlock mounts ptrace … */

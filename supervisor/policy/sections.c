@@ -32,6 +32,16 @@ static int read_unreviewed(const struct node *node, void *ret)
 	return r;
 }
 
+static int read_unsupervised(const struct node *node, void *ret)
+{
+	static const char *const words[] = { "leave", "stop" };
+	unsigned i = 0;
+	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+
+	*(bool *)ret = i == 1;
+	return r;
+}
+
 static int read_wrappers(const struct node *node, void *ret)
 {
 	static const char *const words[] = { "block", "follow" };
@@ -67,6 +77,7 @@ int section_policy(const struct node *root, struct policy *policy)
 		{ "max_unattended", read_mode, MEMBER(max_unattended), true },
 		{ "unreviewed", read_unreviewed, MEMBER(unreviewed_allow), true },
 		{ "wrappers", read_wrappers, MEMBER(wrappers_follow), true },
+		{ "unsupervised", read_unsupervised, MEMBER(unsupervised_stop), false },
 		{ "launch_user", read_text, MEMBER(launch_user), true },
 		{ "require", read_strings, MEMBER(require), true },
 		{ "audit", read_audit, MEMBER(audit_allowed), true },
@@ -259,6 +270,11 @@ int section_paths(const struct node *root, struct policy *policy)
 		{ "scratch", read_paths, MEMBER(scratch), false },
 		{ "start_files", read_paths, MEMBER(start_files), false },
 		{ "frozen", read_strings, MEMBER(frozen), false },
+		{ "sources", read_path, MEMBER(sources), false },
+		{ "live_sources", read_strings, MEMBER(live_sources), false },
+		{ "refused_file_systems", read_strings, MEMBER(refused_file_systems), false },
+		{ "refused_sources", read_paths, MEMBER(refused_sources), false },
+		{ "refused_holds", read_strings, MEMBER(refused_holds), false },
 		{ "secret_files", read_strings, MEMBER(secret_files), false },
 	};
 #undef MEMBER

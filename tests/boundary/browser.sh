@@ -269,6 +269,7 @@ another_enforcer() {
 visit /second
 daemon=$(daemon_pid)
 deleted=$(requests '^DELETE')
+browse get url	# whose turn comes when the snapshot is settled
 another_enforcer "$(enforcer)"
 browse click "$(ref "Delete account")"
 succeeded "a snapshot holds over the enforcer's death"

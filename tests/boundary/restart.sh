@@ -108,3 +108,35 @@ done
 equal "a launch that meets its enforcer's death never hangs" 0 "$hung"
 equal "and none fails in another way than its exec did" 0 "$odd"
 alive "alive at the end"
+
+# An enforcer that dies too often is not started again: nothing launches, what runs is held, then ended, and nothing of it ran unguarded.
+fixture_stop
+fixture_start guarded allow
+cat >"$INSIDE/srv/bin/writes.py" <<'PY'
+import time
+for n in range(10000):
+    open("/workspace/beat", "w").write(str(n))
+    time.sleep(0.02)
+PY
+(WORK=$WORK/lost && mkdir "$WORK" && run --agent lost -- python3 /srv/bin/writes.py) &
+lost=$!
+wait_until 10 test -s "$INSIDE/workspace/beat" || bail "a launch that writes runs"
+for i in 1 2 3 4 5 6; do
+	wait_until 5 enforcer
+	kill -KILL "$(enforcer)"
+done
+check "PID 1 gives up" wait_until 10 grep -q 'state degraded: the enforcer ended too often: nothing is launched' "$WORK/log"
+beat=$(cat "$INSIDE/workspace/beat")
+check "the launch is still there, held" inside pgrep -f writes.py
+run -- true
+equal "nothing is launched: 125" 125 "$STATUS"
+check "health says no" bash -c "$(declare -f inside); PID1=$PID1 FIXTURE_ENV=(); ! inside $CORDON health"
+check "then what was held is ended" wait_until 10 bash -c "$(declare -f inside); PID1=$PID1 FIXTURE_ENV=(); ! inside pgrep -f writes.py"
+equal "it wrote nothing that nobody judged" "$beat" "$(cat "$INSIDE/workspace/beat")"
+wait "$lost"
+equal "its client ends as of a killed command" 137 "$(cat "$WORK/lost/status")"
+check "PID 1 says so" grep -q 'no enforcer came back: what was held is ended (1)' "$WORK/log"
+begun=$SECONDS
+kill -TERM "$PID1"
+wait_until 10 bash -c "! kill -0 $PID1" || true
+check "the container still stops at once" test $((SECONDS - begun)) -lt 8

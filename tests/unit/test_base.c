@@ -205,6 +205,24 @@ static void digests_are_the_standards(void **state)
 	assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+/* The processor's rounds, where it has them, and ours. */
+static void both_ways_to_digest_are_the_standards(void **state)
+{
+	char data[4096], plain[65], processors[65];
+
+	sha256_use_processor(false);
+	digests_are_the_standards(state);
+	for (unsigned i = 0; i < 1000; i++) {
+		for (size_t at = 0; at < sizeof(data); at++)
+			data[at] = (char)((i * 2654435761U + at * 40503U) >> 7);
+		sha256_use_processor(false);
+		sha256_of(data, i * 4, plain);
+		sha256_use_processor(true);
+		sha256_of(data, i * 4, processors);
+		assert_string_equal(plain, processors);
+	}
+}
+
 /* Padding at every length around the block edges, and every way of cutting the input. */
 static void digests_do_not_depend_on_how_input_is_cut(void **state)
 {
@@ -444,6 +462,7 @@ int main(void)
 		cmocka_unit_test(any_bytes_come_back),
 		cmocka_unit_test(json_has_its_commas),
 		cmocka_unit_test(digests_are_the_standards),
+		cmocka_unit_test(both_ways_to_digest_are_the_standards),
 		cmocka_unit_test(digests_do_not_depend_on_how_input_is_cut),
 		cmocka_unit_test(descriptors_are_hashed_from_their_start),
 		cmocka_unit_test(paths_become_normal),

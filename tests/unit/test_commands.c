@@ -77,7 +77,7 @@ static const struct { const char *line; unsigned effects; } lines[] = {
 	{ "nmap --script default h", N }, { "nmap --script=vuln,dos h", N | EFFECT_FLOOD }, { "nmap --datadir d h", N | L }, { "nmap -iR 10", N | EFFECT_FLOOD },
 	{ "openssl x509 -in c -noout -text", R }, { "openssl x509 -in c -out d", R | W }, { "openssl req -engine x", R | L }, { "openssl s_client -connect h:1", N },
 	/* find */
-	{ "find . -name *.py", R }, { "find . -delete", R | D }, { "find . -fprint x", R | W }, { "find . -fprintf x %p", R | W }, { "find . -name -delete", R }, { "find . -newerXX y", R | U },
+	{ "find . -name *.py", R }, { "find . -delete", R | D }, { "find . -fprint x", R | W }, { "find . -fprintf x p", R | W }, { "find . -name -delete", R }, { "find . -newerXX y", R | U },
 	{ "find -L . ( -name a -o -name b ) -print0", R }, { "find . -exec rm {} ;", R }, { "find . -ok ls ;", R | EFFECT_DYNAMIC }, { "find . -exec", R | U },
 	/* dd */
 	{ "dd if=a of=/dev/null bs=1M", R }, { "dd if=a of=b", R | W }, { "dd if=a xx=b", R | U }, { "dd a", R | U },

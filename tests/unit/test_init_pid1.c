@@ -163,6 +163,9 @@ static int as_enforcer(const char *part)
 		case INIT_SERVICE:
 			heard("service %s", text);
 			break;
+		case INIT_COUNTERS:
+			heard("counters %s", text);
+			break;
 		case INIT_RECORD:
 			heard("record %s", text);
 			break;
@@ -244,6 +247,24 @@ static int burst(void)
 	return wait_until(no_zombies, NULL, 5000) ? 0 : count_zombies();
 }
 
+/* Thousands of orphans, made as fast as they can be, some already dead when PID 1 gets them. */
+static int orphans(int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		pid_t parent = fork();
+
+		if (parent < 0)
+			return 1;
+		if (parent == 0) {
+			if (fork() == 0)
+				_exit(i % 256);
+			_exit(0);
+		}
+		waitpid(parent, NULL, 0);
+	}
+	return wait_until(no_zombies, NULL, 10000) ? 0 : 2;
+}
+
 /* Everything a process inside can try with TERM: the plain way, and with a forged "from outside". */
 static int signal_init(void)
 {
@@ -254,6 +275,13 @@ static int signal_init(void)
 		return 1;
 	if (syscall(SYS_rt_sigqueueinfo, 1, SIGQUIT, &forged) < 0 || kill(1, SIGHUP) < 0)
 		return 2;
+	/* What ends or stops any other process, and what a fault would look like. */
+	if (kill(1, SIGKILL) < 0 || kill(1, SIGSTOP) < 0 || kill(1, SIGABRT) < 0)
+		return 3;
+#ifndef __SANITIZE_ADDRESS__	/* whose own handler believes it */
+	if (kill(1, SIGSEGV) < 0)
+		return 4;
+#endif
 	return 42;
 }
 
@@ -299,6 +327,8 @@ static int as_command(char **argv)
 		return atoi(argv[1]);
 	if (strcmp(argv[0], "burst") == 0)
 		return burst();
+	if (strcmp(argv[0], "orphans") == 0)
+		return orphans(atoi(argv[1]));
 	if (strcmp(argv[0], "signal-init") == 0)
 		return signal_init();
 	if (strcmp(argv[0], "descriptors") == 0)
@@ -662,6 +692,52 @@ static void a_burst_of_orphans_leaves_no_zombie(void **state)
 	assert_int_equal(code_of("burst", NULL), 0);
 }
 
+static void ten_thousand_orphans_leave_no_zombie(void **state)
+{
+	uint64_t begun = now_ms();
+
+	(void)state;
+	assert_int_equal(code_of("orphans", "10000"), 0);
+	assert_true(now_ms() - begun < 30000);
+}
+
+/* A crash is never silent: one line, the log sealed, 115. */
+static void a_crash_of_pid_1_is_said_and_sealed(void **state)
+{
+	struct container c;
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip();
+#endif
+	begin(&c, "good");
+	set_command(&c, "sleep", "100");
+	start(&c);
+	assert_text(&c, was_heard, "state ready");
+	assert_int_equal(kill(c.pid, SIGSEGV), 0);
+	assert_int_equal(ends_with(&c, 0, NULL), INIT_EXIT_INTERNAL);
+	assert_text(&c, was_printed, "cordon: PID 1 crashed\n");
+	assert_true(is_heard(&c, "record state \"panic\":\"PID 1 crashed\""));
+	assert_true(is_heard(&c, "seal"));
+	finish(&c);
+}
+
+static void the_end_is_spread_over_the_runtimes_grace(void **state)
+{
+	struct container c;
+	uint64_t ms;
+
+	(void)state;
+	begin(&c, "stubborn");
+	c.settings.stop_grace_s = 4;
+	start(&c);
+	assert_text(&c, was_heard, "state ready");
+	assert_int_equal(kill(c.pid, SIGTERM), 0);
+	assert_int_equal(ends_with(&c, now_ms(), &ms), 0);
+	assert_in_range(ms, 1200, 2000);
+	finish(&c);
+}
+
 static void signals_from_inside_are_refused_and_recorded(void **state)
 {
 	struct container c;
@@ -675,6 +751,9 @@ static void signals_from_inside_are_refused_and_recorded(void **state)
 	assert_true(is_heard(&c, "record signal_refused \"signal\":\"INT\""));
 	assert_true(is_heard(&c, "record signal_refused \"signal\":\"QUIT\""));
 	assert_true(is_heard(&c, "record signal_refused \"signal\":\"HUP\""));
+#ifndef __SANITIZE_ADDRESS__
+	assert_true(is_heard(&c, "record signal_refused \"signal\":\"SEGV\"") || is_heard(&c, "record signal_refused \"signal\":\"ABRT\""));
+#endif
 	assert_true(is_heard(&c, "state draining final the command ended"));
 	finish(&c);
 }
@@ -1166,6 +1245,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_commands_exit_code_is_the_containers),
 		cmocka_unit_test(children_get_three_descriptors),
 		cmocka_unit_test(a_burst_of_orphans_leaves_no_zombie),
+		cmocka_unit_test(ten_thousand_orphans_leave_no_zombie),
+		cmocka_unit_test(a_crash_of_pid_1_is_said_and_sealed),
+		cmocka_unit_test(the_end_is_spread_over_the_runtimes_grace),
 		cmocka_unit_test(signals_from_inside_are_refused_and_recorded),
 		cmocka_unit_test(term_from_outside_stops_and_seals),
 		cmocka_unit_test(usr1_from_outside_reaches_the_command),

@@ -48,7 +48,7 @@ static void it_is_what_proc_says(void **state)
 	assert_int_equal(k->facts.parent, getpid());
 	assert_int_equal(k->facts.start, facts.start);
 	assert_int_equal(stat("/proc/self/exe", &st), 0);
-	assert_int_equal(k->program_ino, st.st_ino);
+	assert_int_equal(k->identity.ino, st.st_ino);
 	assert_int_equal(k->program_len, len);
 	assert_memory_equal(k->program, exe, len);
 	end(pid);
@@ -75,7 +75,7 @@ static void an_exec_makes_it_unknown(void **state)
 	k = known_process(pid);
 	assert_non_null(k);
 	assert_int_equal(stat("/bin/sleep", &st), 0);
-	assert_int_not_equal(k->program_ino, st.st_ino);
+	assert_int_not_equal(k->identity.ino, st.st_ino);
 	assert_int_equal(write(ready[1], "x", 1), 1);
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	for (struct stat now = { 0 }; now.st_ino != st.st_ino; usleep(1000))
@@ -83,7 +83,7 @@ static void an_exec_makes_it_unknown(void **state)
 	known_forget(pid);
 	k = known_process(pid);
 	assert_non_null(k);
-	assert_int_equal(k->program_ino, st.st_ino);
+	assert_int_equal(k->identity.ino, st.st_ino);
 	end(pid);
 }
 

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,12 +23,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 static const char *const names[] = { "notify", "wait_killable", "sync_wake_up", "addfd", "pidfd_getfd", "ptrace", "memory", "landlock",
-				     "landlock_scope", "mounts", "capabilities", "no_new_privs", "pid1", "foreign_abi" };
+				     "landlock_scope", "landlock_net", "mounts", "capabilities", "no_new_privs", "pid1", "foreign_abi" };
 
 struct outcome {
 	struct layer layers[LAYERS_MAX];
@@ -213,6 +215,24 @@ static void with_a_landlock_that_only_says_so(void)
 	answer_call(SYS_landlock_restrict_self, SECCOMP_RET_ERRNO | 0, 0);
 }
 
+/* A kernel from before 6.7: its Landlock has no TCP. */
+static void say_abi_3(int number, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)number;
+	(void)info;
+	registers[REG_RAX] = registers[REG_RDI] ? -E2BIG : 3;
+}
+
+static void with_an_older_landlock(void)
+{
+	struct sigaction action = { .sa_sigaction = say_abi_3, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSYS, &action, NULL);
+	answer_call(SYS_landlock_create_ruleset, SECCOMP_RET_TRAP, 0);
+}
+
 static void with_mounts_that_only_say_so(void)
 {
 	answer_call(SYS_mount_setattr, SECCOMP_RET_ERRNO | 0, 0);
@@ -231,6 +251,8 @@ static void calls_a_profile_refuses_are_seen(void **state)
 	o = probe_after(without_landlock);
 	expect(o, "landlock", LAYER_UNSUPPORTED, "Function not implemented");
 	expect(o, "landlock_scope", LAYER_UNSUPPORTED, "no scopes");
+	expect(o, "landlock_net", LAYER_UNSUPPORTED, "(0) knows no TCP");
+	expect(probe_after(with_an_older_landlock), "landlock_net", LAYER_UNSUPPORTED, "(3) knows no TCP");
 	o = probe_after(without_process_vm_readv);
 	expect(o, "memory", LAYER_UNSUPPORTED, "even of our own uid: Operation not permitted");
 	expect(o, "ptrace", LAYER_ACTIVE, "");
@@ -242,6 +264,7 @@ static void effects_count_not_return_values(void **state)
 	(void)state;
 	expect(probe_after(with_a_landlock_that_only_says_so), "landlock", LAYER_UNSUPPORTED, "not refused");
 	expect(probe_after(with_a_landlock_that_only_says_so), "landlock_scope", LAYER_UNSUPPORTED, "not refused");
+	expect(probe_after(with_a_landlock_that_only_says_so), "landlock_net", LAYER_UNSUPPORTED, "not refused");
 	expect(probe_after(with_mounts_that_only_say_so), "mounts", LAYER_UNSUPPORTED, "did not hold");
 }
 

@@ -45,13 +45,16 @@ static void freeze(pid_t tid)
 	pause(); /* the end of a tracer lets go */
 }
 
-/* At a call of this number: its entry and its exit come in turns. */
-static bool is_call(pid_t pid, unsigned long nr, int arg, unsigned long long value)
+/* Which of both this stop is, the kernel says: counting in turns goes wrong where we came in the middle of a call. */
+static bool is_call(pid_t pid, bool at_exit, unsigned long nr, int arg, unsigned long long value)
 {
+	struct __ptrace_syscall_info info;
 	struct user_regs_struct r;
 
-	if (ptrace(PTRACE_GETREGS, pid, 0, &r) < 0)
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) < 0 || ptrace(PTRACE_GETREGS, pid, 0, &r) < 0)
 		die("PTRACE_GETREGS");
+	if (info.op != (at_exit ? PTRACE_SYSCALL_INFO_EXIT : PTRACE_SYSCALL_INFO_ENTRY))
+		return false;
 	const unsigned long long args[] = { r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9 };
 
 	return r.orig_rax == nr && (arg < 0 || (args[arg] & 0xffffffff) == (value & 0xffffffff));
@@ -59,8 +62,6 @@ static bool is_call(pid_t pid, unsigned long nr, int arg, unsigned long long val
 
 static void kill_at(pid_t pid, unsigned long nr, bool at_exit, int nth, int arg, unsigned long long value)
 {
-	bool inside = false;
-
 	take(pid);
 	printf("ready\n");
 	for (;;) {
@@ -72,8 +73,7 @@ static void kill_at(pid_t pid, unsigned long nr, bool at_exit, int nth, int arg,
 			ptrace(PTRACE_SYSCALL, pid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 			status = stopped(pid);
 		}
-		inside = !inside;
-		if (inside == at_exit || !is_call(pid, nr, arg, value) || --nth > 0)
+		if (!is_call(pid, at_exit, nr, arg, value) || --nth > 0)
 			continue;
 		kill(pid, SIGKILL);
 		printf("killed\n");

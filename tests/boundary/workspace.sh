@@ -1,0 +1,198 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Workspaces: a source appears writable and never changes; what must not change in it does not; what agents did to it is told exactly, whichever
+# kind it is. Sources and state outlive the containers of this test, as bind mounts and volumes do.
+. "$(dirname "$0")/lib.sh"
+
+KEEP=$WORK/keep
+SOURCE_APP=$KEEP/sources/app
+mkdir -p "$KEEP/sources" "$KEEP/state"
+need_folder /cordon
+
+# container KIND [MODE]: starts one with every folder of KEEP/sources as a source. KIND copy: the state folder lies on an overlay.
+container() {
+	cat >"$WORK/before" <<-BEFORE
+	mount -t tmpfs -o mode=0755 tmpfs /cordon
+	mkdir /cordon/sources
+	cd /srv/keep/sources
+	for source in *; do
+		mkdir "/cordon/sources/\$source"
+		mount --bind "/srv/keep/sources/\$source" "/cordon/sources/\$source"
+		mount -o remount,bind,${SOURCE_OPTIONS:-ro} "/cordon/sources/\$source"
+	done
+	cd /
+	mkdir -p /srv/keep/state/$1
+	mount --bind /srv/keep/state/$1 /var/lib/cordon
+	if [ $1 = copy ]; then
+		mkdir -p /srv/keep/lower /srv/keep/state/upper /srv/keep/state/work
+		umount /var/lib/cordon
+		mount -t overlay overlay -o lowerdir=/srv/keep/lower,upperdir=/srv/keep/state/upper,workdir=/srv/keep/state/work /var/lib/cordon
+	fi
+	${BEFORE:-}
+	BEFORE
+	fixture_start "${2:-guarded}"
+}
+
+# tree FOLDER: every object with type, mode, owner, size, time, content and attributes, in the words of this file system.
+tree() {
+	python3 "$HERE/tree.py" "$@"
+}
+
+agent_python() {
+	run -- python3 -c "import os, shutil
+os.chdir('/workspace/app')
+$1"
+}
+
+make_source() {
+	rm -rf "$SOURCE_APP"
+	mkdir -p "$SOURCE_APP"/{src/deep,lib,.git}
+	(
+		cd "$SOURCE_APP" || exit
+		git init -q . && git config user.name t && git config user.email t@t
+		echo 'int main(void) { return 0; }' >src/main.c
+		echo deep >src/deep/file
+		echo lib >lib/code
+		printf '\0\1\2binary\377' >lib/blob
+		printf '#!/bin/sh\necho ran\n' >run.sh
+		chmod 755 run.sh
+		git add . && git commit -qm first
+	)
+	mkdir -p "$KEEP/outside" && echo secret >"$KEEP/outside/secret"
+	ln -s src/main.c "$SOURCE_APP/link-file"
+	ln -s src "$SOURCE_APP/link-folder"
+	ln -s link-file "$SOURCE_APP/link-link"
+	ln -s nowhere "$SOURCE_APP/link-dangling"
+	ln -s link-loop-b "$SOURCE_APP/link-loop-a"
+	ln -s link-loop-a "$SOURCE_APP/link-loop-b"
+	ln -s .. "$SOURCE_APP/src/link-up"
+	ln -s /etc/passwd "$SOURCE_APP/link-absolute"
+	ln -s ../../outside/secret "$SOURCE_APP/link-out"
+	ln -s link-absolute "$SOURCE_APP/link-through"
+	ln -s fifo "$SOURCE_APP/link-fifo"
+	mkfifo "$SOURCE_APP/fifo"
+	mknod "$SOURCE_APP/device" c 1 3
+	python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('$SOURCE_APP/socket')"
+	truncate -s 10M "$SOURCE_APP/sparse" && printf end >>"$SOURCE_APP/sparse"
+	python3 - "$SOURCE_APP" <<-'PYTHON'
+	import os, sys
+	os.chdir(os.fsencode(sys.argv[1]))
+	open(b'name-\xff\xfe', 'w').write('bytes')
+	open('n' * 255, 'w').write('long')
+	open('README', 'w').write('upper'); open('readme', 'w').write('lower')
+	os.setxattr('README', 'user.note', b'kept')
+	os.utime('README', ns=(1_000_000_000_123_456_789, 1_100_000_000_987_654_321))
+	os.chmod('readme', 0o600)
+	for i in range(300):
+	    os.mkdir('deep-folder-name'); os.chdir('deep-folder-name')
+	open('bottom', 'w').write('of it all')
+	PYTHON
+	touch -d 2001-02-03 "$SOURCE_APP/lib"
+}
+
+# view: the workspace as it stands, without the placeholders of protected names that the source lacks.
+view() {
+	tree --skip .agents --skip .codex "$@" "$INSIDE/workspace/app"
+}
+
+same_trees() {	# NAME EXPECTED FOUND
+	if [ -s "$2" ] && cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1" "$(diff "$2" "$3" | cut -c1-200 | head -n 20)"; fi
+}
+
+untouched() {
+	tree "$SOURCE_APP" >"$WORK/source-now"
+	same_trees "$1" "$WORK/source-before" "$WORK/source-now"
+}
+
+# ---- what is the same for both kinds
+
+protected_names() {
+	local way
+	run -- sh -c 'cd /workspace/app && git status --porcelain && git log --format=%s && git diff --stat && echo done'
+	equal "$1: git status, log and diff work" "first done" "$(grep -v '^[ ?MD]' <<<"$OUT" | tr '\n' ' ' | sed 's/ $//')"
+	run -- sh -c 'cd /workspace/app && echo more >>src/main.c && git commit -qam second'
+	if [ "$STATUS" -ne 0 ] && [[ $ERR == *"Read-only file system"* ]] && [[ $ERR == *path.frozen* ]]; then
+		ok "$1: git commit fails and says why"
+	else
+		not_ok "$1: git commit fails and says why" "status $STATUS" "$OUT" "$ERR"
+	fi
+	recorded "$1: and it is recorded" type=syscall rule.id=path.frozen errno=EROFS
+	tree "$INSIDE/workspace/app/.git" >"$WORK/git-before"
+	while IFS= read -r way; do
+		run -- python3 -c "
+import os, ctypes, socket
+os.chdir('/workspace/app')
+libc = ctypes.CDLL(None, use_errno=True)
+def renameat2(a, b, flags):
+    if libc.renameat2(-100, a.encode(), -100, b.encode(), flags):
+        raise OSError(ctypes.get_errno(), 'renameat2')
+try:
+    $way
+except OSError as e:
+    print('refused', e.errno)"
+		if [ "$(cut -d' ' -f1 <<<"$OUT")" = refused ]; then ok "$1: refused: $way"; else not_ok "$1: refused: $way" "status $STATUS" "$OUT" "$ERR"; fi
+	done <<-'WAYS'
+	open('.git/config', 'a')
+	open('.git/new', 'w')
+	os.truncate('.git/config', 0)
+	os.chmod('.git/config', 0o777)
+	os.chmod('.git', 0o777)
+	os.utime('.git/config')
+	os.setxattr('.git/config', 'user.x', b'1')
+	os.unlink('.git/config')
+	os.rename('.git', 'git')
+	os.rename('.git/config', 'config')
+	os.rename('run.sh', '.git/hooks/post-checkout')
+	os.link('.git/config', 'config')
+	os.link('run.sh', '.git/hooks/x')
+	os.symlink('/tmp', '.git/x')
+	os.mkdir('.git/x')
+	os.rmdir('.agents')
+	os.mkdir('.agents/x')
+	open('.codex/config.toml', 'w')
+	os.rename('.codex', 'codex')
+	os.mkdir('src/.git')
+	os.mkdir('src/deep/.agents')
+	open('src/.git', 'w')
+	os.rename('lib', 'src/.git')
+	os.symlink('/tmp', 'src/.codex')
+	os.mknod('src/.git')
+	os.link('run.sh', 'src/.git')
+	renameat2('lib', '.git', 2)
+	renameat2('.git', 'lib', 2)
+	os.rename('/workspace/app', '/workspace/other')
+	os.rmdir('/workspace/app')
+	os.open('/proc/self/cwd/.git/config', os.O_WRONLY)
+	os.symlink('.git', '/tmp/alias'); open('/tmp/alias/config', 'a')
+	d = os.open('.git', os.O_RDONLY); os.open('config', os.O_WRONLY, dir_fd=d)
+	d = os.open('.git/config', os.O_PATH); open(f'/proc/self/fd/{d}', 'w')
+	d = os.open('.git/config', os.O_RDONLY); os.fchmod(d, 0o777)
+	d = os.open('.git/config', os.O_RDONLY); os.setxattr(d, 'user.x', b'1')
+	d = os.open('lib', os.O_TMPFILE | os.O_RDWR); os.link(f'/proc/self/fd/{d}', '.git/hooks/y', follow_symlinks=True)
+	d = os.open('lib', os.O_TMPFILE | os.O_RDWR); os.link(f'/proc/self/fd/{d}', 'src/.git', follow_symlinks=True)
+	os.open('.git', os.O_TMPFILE | os.O_RDWR)
+	s = socket.socket(socket.AF_UNIX); s.bind('.git/s')
+	WAYS
+	tree "$INSIDE/workspace/app/.git" >"$WORK/git-after"
+	same_trees "$1: .git is what it was" "$WORK/git-before" "$WORK/git-after"
+	rm -f "$INSIDE/tmp/alias"
+}
+
+whole() {	# KIND
+	container "$1"
+	matches "$1: doctor says what it is" "workspace +$2 +.*" "$(inside $CORDON doctor | grep workspace)"
+	matches "$1: and so does status" "workspace app +$1 at /workspace/app" "$(inside $CORDON status | grep '^workspace')"
+	tree --rules --swap 0:1500 "$SOURCE_APP" >"$WORK/expected"
+	view >"$WORK/found"
+	same_trees "$1: the workspace is the source, by the rules" "$WORK/expected" "$WORK/found"
+	cp "$WORK/found" "$WORK/found-$1"
+	protected_names "$1"
+	untouched "$1: the source did not change"
+}
+
+make_source
+tree "$SOURCE_APP" >"$WORK/source-before"
+for kind in ${KINDS:-overlay copy}; do
+	case $kind in overlay) whole overlay active ;; copy) whole copy degraded ;; esac
+	fixture_stop
+done
