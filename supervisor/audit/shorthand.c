@@ -308,7 +308,8 @@ static const char *word_of(const struct record *r, const char **ret_colour)
 	static const struct {
 		const char *name, *word, *colour;
 	} words[] = {
-		{ "deny", "DENY", "\033[31m" },	     { "kill", "KILL", "\033[31;1m" },	{ "review", "REVIEW", "\033[33m" },
+		{ "deny", "DENY", "\033[31m" },	     { "kill", "KILL", "\033[31;1m" },	{ "fail", "FAIL", "\033[33m" },
+		{ "review", "REVIEW", "\033[33m" },
 		{ "allow", "ALLOW", "\033[32m" },    { "emulate", "EMUL", "\033[32m" }, { "observe", "WATCH", "" },
 		{ "cmd_begin", "RUN", "\033[36m" },  { "cmd_end", "END", "\033[36m" },	{ "anchor", "ANCHOR", "\033[2m" },
 		{ "seal", "SEAL", "\033[2m" },	     { "audit_drop", "LOST", "\033[31;1m" },

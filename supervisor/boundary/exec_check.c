@@ -346,6 +346,13 @@ void exec_reset(struct exec_call *c)
 		free(c->final_pointers);
 		c->argv_pointers = c->env_pointers = c->final_pointers = NULL;
 	}
+	/* Nothing points at strings that are no more, also where the next call fails before it has its own. */
+	if (c->argv_pointers)
+		c->argv_pointers[0] = NULL;
+	if (c->env_pointers)
+		c->env_pointers[0] = NULL;
+	if (c->final_pointers)
+		c->final_pointers[0] = NULL;
 	c->argv.nr = c->env.nr = 0;
 	c->script = c->closed = false;
 	c->interpreter[0] = 0;

@@ -119,7 +119,8 @@ static void describe(const struct flight *f, struct buf *ret_what)
 	struct json_out j = { .buf = ret_what };
 
 	json_object_begin(&j, "exec");
-	json_bytes(&j, "path", bytes_of(x->path.data ? x->path.data : ""));
+	/* Without its NUL, which it may lack: what could be read of it. */
+	json_bytes(&j, "path", (struct bytes){ x->path.data, x->path.len ? strnlen(x->path.data, x->path.len) : 0 });
 	if (x->file.fd >= 0)
 		json_bytes(&j, "resolved", bytes_of(x->file.path));
 	if (x->script)
@@ -320,9 +321,33 @@ static bool agents_can_write(const struct flight *f, const char *path)
 	return *root;
 }
 
+/*
+ * An exec that cannot succeed as it was asked. A name that is not there is counted: a PATH search tries a dozen a command. All else is a file that is
+ * no program, or somebody trying how arguments are read: recorded, and summed up where it repeats. In mode off the kernel goes on to say what it
+ * thinks, so there the record says that we do not know what ran.
+ */
+static void note_failure(struct enforcer *e, struct flight *f, int error_number)
+{
+	const bool off = f->call.launch->subject.mode == MODE_OFF;
+	_cleanup_buf_ struct buf what = { 0 };
+	struct outcome outcome = { .decision = &f->decision, .verb = off ? "allow" : "fail", .error_number = error_number,
+				   .certainty = off ? "advisory" : "checked", .what = &what };
+
+	if (error_number == ENOENT || error_number == ENOTDIR) {
+		f->call.launch->execs_missing++;
+		return;
+	}
+	f->decision = (struct decision){ .verdict = VERDICT_ALLOW, .rule = "boundary.exec", .origin = CODE_ORIGIN };
+	snprintf(f->decision.reason, sizeof(f->decision.reason), "the exec cannot be read as it was asked: %s", strerror(error_number));
+	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
+		return;
+	describe(f, &what);
+	record_call(e, &f->call, &outcome);
+}
+
 static void refuse_size(struct flight *f)
 {
-	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = { "", 0 },
+	f->decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "unverifiable_exec", .rule = "boundary.exec", .origin = CODE_ORIGIN,
 					 .hint = "a program in the workspace is at most 1 GiB",
 					 .reason = "the program is too large for its contents to be verified" };
 }
@@ -352,6 +377,8 @@ static void begin(struct enforcer *e, struct flight *f)
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_DENY, .error_number = EINTR });
 		return flight_give(e, f);
 	}
+	if (r < 0)
+		note_failure(e, f, -r);
 	if (r < 0 && f->call.launch->subject.mode == MODE_OFF) {
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
 		return flight_give(e, f);

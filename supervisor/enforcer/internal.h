@@ -88,7 +88,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
-	uint64_t execs, files, sockets, denials, cases;
+	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
 
 struct launch_order {			/* everything a spec is made of */
@@ -217,6 +217,8 @@ unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
+/* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
+bool file_is_left_to_kernel(const struct decision *decision);
 /* Whether the object is a file of /proc that stands for a process of Cordon's. */
 bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
@@ -235,7 +237,7 @@ int protected_adopt(struct enforcer *e, int fd);
 
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
-	const char *verb;		/* "allow", "deny", "kill" */
+	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
 	int error_number;		/* 0: none */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */

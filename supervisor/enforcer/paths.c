@@ -18,8 +18,11 @@
 
 #define NONE (-1)
 
-/* How a flags argument changes whether the last symlink is followed. */
-enum follow { FOLLOW, NO_FOLLOW, FOLLOW_UNLESS_FLAG, FOLLOW_IF_FLAG };
+/*
+ * Whether a symlink in the last place is followed, as a flags argument may say. It is not in a name that goes away (FROM),
+ * in a NEW one, which must not be there, and in the one renamed TO.
+ */
+enum follow { FOLLOW, NO_FOLLOW, FOLLOW_UNLESS_FLAG, FOLLOW_IF_FLAG, FROM, NEW, TO };
 
 struct path_argument {
 	int dirfd, path;		/* which arguments; dirfd NONE: AT_FDCWD; path NONE: there is no such path */
@@ -32,20 +35,20 @@ static const struct path_call {
 	struct path_argument paths[2];
 } path_calls[] = {
 	{ SYS_truncate, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_unlink, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_unlinkat, NONE, { { 0, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_rmdir, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_rename, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, 1, NO_FOLLOW } } },
-	{ SYS_renameat, NONE, { { 0, 1, NO_FOLLOW }, { 2, 3, NO_FOLLOW } } },
-	{ SYS_renameat2, NONE, { { 0, 1, NO_FOLLOW }, { 2, 3, NO_FOLLOW } } },
-	{ SYS_link, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, 1, NO_FOLLOW } } },
-	{ SYS_linkat, 4, { { 0, 1, FOLLOW_IF_FLAG }, { 2, 3, NO_FOLLOW } } },
-	{ SYS_symlink, NONE, { { NONE, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_symlinkat, NONE, { { 1, 2, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_mkdir, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_mkdirat, NONE, { { 0, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_mknod, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
-	{ SYS_mknodat, NONE, { { 0, 1, NO_FOLLOW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_unlink, NONE, { { NONE, 0, FROM }, { NONE, NONE, FOLLOW } } },
+	{ SYS_unlinkat, NONE, { { 0, 1, FROM }, { NONE, NONE, FOLLOW } } },
+	{ SYS_rmdir, NONE, { { NONE, 0, FROM }, { NONE, NONE, FOLLOW } } },
+	{ SYS_rename, NONE, { { NONE, 0, FROM }, { NONE, 1, TO } } },
+	{ SYS_renameat, NONE, { { 0, 1, FROM }, { 2, 3, TO } } },
+	{ SYS_renameat2, NONE, { { 0, 1, FROM }, { 2, 3, TO } } },
+	{ SYS_link, NONE, { { NONE, 0, NO_FOLLOW }, { NONE, 1, NEW } } },
+	{ SYS_linkat, 4, { { 0, 1, FOLLOW_IF_FLAG }, { 2, 3, NEW } } },
+	{ SYS_symlink, NONE, { { NONE, 1, NEW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_symlinkat, NONE, { { 1, 2, NEW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mkdir, NONE, { { NONE, 0, NEW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mkdirat, NONE, { { 0, 1, NEW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mknod, NONE, { { NONE, 0, NEW }, { NONE, NONE, FOLLOW } } },
+	{ SYS_mknodat, NONE, { { 0, 1, NEW }, { NONE, NONE, FOLLOW } } },
 	{ SYS_chmod, NONE, { { NONE, 0, FOLLOW }, { NONE, NONE, FOLLOW } } },
 	{ SYS_fchmodat, NONE, { { 0, 1, FOLLOW }, { NONE, NONE, FOLLOW } } },
 	{ SYS_fchmodat2, 3, { { 0, 1, FOLLOW_UNLESS_FLAG }, { NONE, NONE, FOLLOW } } },
@@ -83,6 +86,9 @@ static bool follows(enum follow follow, uint32_t flags)
 	case FOLLOW_IF_FLAG:
 		return flags & AT_SYMLINK_FOLLOW;
 	case NO_FOLLOW:
+	case FROM:
+	case NEW:
+	case TO:
 	default:
 		return false;
 	}
@@ -111,18 +117,23 @@ static int read_path(struct enforcer *e, const struct seccomp_data *data, const 
 	return r;
 }
 
+static int dirfd_of(const struct call *call, const struct path_argument *a)
+{
+	return a->dirfd == NONE ? AT_FDCWD : (int)call->request->data.args[a->dirfd];
+}
+
 static int resolve_path(struct enforcer *e, const struct call *call, const struct path_call *c, int which, struct named *n)
 {
 	const struct path_argument *a = &c->paths[which];
 	const struct seccomp_data *data = &call->request->data;
 	uint32_t flags = c->flags == NONE ? 0 : (uint32_t)data->args[c->flags];
-	int dirfd = a->dirfd == NONE ? AT_FDCWD : (int)data->args[a->dirfd], r;
+	int r;
 
 	r = read_path(e, data, a, flags, n);
 	if (r < 0)
 		return r;
 	/* The descriptor alone, with no path: AT_FDCWD would be the working folder, which these calls take too. */
-	return resolve_under(call->launch->root, (pid_t)call->request->pid, dirfd, n->asked.data, follows(a->follow, flags), &n->object);
+	return resolve_under(call->launch->root, (pid_t)call->request->pid, dirfd_of(call, a), n->asked.data, follows(a->follow, flags), &n->object);
 }
 
 static void describe(const struct named *n, struct buf *ret_what)
@@ -136,18 +147,41 @@ static void describe(const struct named *n, struct buf *ret_what)
 	json_object_end(&j);
 }
 
-/* Returns true when it was refused, and answered. */
-static bool refused(struct enforcer *e, const struct call *call, const struct named *n)
+/* Whether the call fails before any right is asked for: what it needs is not there, or what it makes is. Not where the caller may be unable to see that. */
+static bool is_idle(const struct call *call, const struct path_call *c, const struct named names[static 2])
 {
+	for (int i = 0; i < 2; i++) {
+		const struct path_argument *a = &c->paths[i];
+
+		if (a->path != NONE && a->follow != TO && names[i].object.missing == (a->follow != NEW))
+			return !resolve_passes_closed((pid_t)call->request->pid, dirfd_of(call, a), names[i].asked.data);
+	}
+	return false;
+}
+
+/* A read-only mount refuses to remove before it looks for the name; else the kernel has its own words. */
+static struct answer idle_answer(const struct path_call *c)
+{
+	return (struct answer){ .kind = c->paths[0].follow == FROM ? ANSWER_DENY : ANSWER_CONTINUE, .error_number = ENOENT };
+}
+
+/* Returns true when it was refused, and answered. */
+static bool refused(struct enforcer *e, const struct call *call, const struct path_call *c, const struct named names[static 2], int which)
+{
+	const struct named *n = &names[which];
 	struct action action = { .kind = ACTION_WRITE, .path = n->object.path };
 	struct decision decision, shadow = { 0 };
 	_cleanup_buf_ struct buf what = { 0 };
 
-	if (n->object.nameless)
+	if (c->paths[which].path == NONE || n->object.nameless)
 		return false;
 	notify_judge(e, call->launch, &action, &decision, &shadow);
 	if (decision.verdict == VERDICT_ALLOW)
 		return false;
+	if (file_is_left_to_kernel(&decision) && is_idle(call, c, names)) {
+		notify_answer(e, call, idle_answer(c));
+		return true;
+	}
 	describe(n, &what);
 	notify_deny(e, call, &decision, notify_write_error(&decision), &what);
 	return true;
@@ -169,7 +203,7 @@ void path_handle(struct enforcer *e, const struct call *call)
 	if (!listener_waits(&call->launch->listener, call->request->id))
 		r = -EINTR;
 	for (int i = 0; i < 2 && r == 0 && !done; i++)
-		done = c->paths[i].path != NONE && refused(e, call, &names[i]);
+		done = refused(e, call, c, names, i);
 	for (int i = 0; i < 2; i++)
 		resolved_close(&names[i].object);
 	/* Also where there is no such path, for us: the kernel says what it is to the caller. We see more than it may, and our answer would tell it. */

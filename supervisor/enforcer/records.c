@@ -257,10 +257,10 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
-	const bool refused = strcmp(o->verb, "allow") != 0;
+	const bool failed = strcmp(o->verb, "fail") == 0, refused = !failed && strcmp(o->verb, "allow") != 0;
 
 	call->launch->cases += refused;
-	if (refused && repeats_counted(e, call, o))
+	if ((refused || failed) && repeats_counted(e, call, o))
 		return;
 	json_text(&j, "decision", o->verb);
 	if (refused)
@@ -279,7 +279,9 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 		put_decision(&j, o->shadow);
 		json_object_end(&j);
 	}
-	if (o->reserved)
+	if (failed)
+		audit_record(e->audit, "syscall", AUDIT_LOW, false, &members);
+	else if (o->reserved)
 		audit_record_reserved(e->audit, "syscall", AUDIT_INFO, &members);
 	else
 		audit_record(e->audit, "syscall", !refused ? AUDIT_INFO : strcmp(o->verb, "kill") == 0 ? AUDIT_HIGH : AUDIT_MED, refused, &members);
@@ -375,6 +377,7 @@ void record_end(struct enforcer *e, const struct launch *l, int status)
 	else
 		json_int(&j, "exit", WEXITSTATUS(status));
 	json_uint(&j, "execs", l->execs);
+	json_uint(&j, "execs_missing", l->execs_missing);
 	json_uint(&j, "files", l->files);
 	json_uint(&j, "sockets", l->sockets);
 	json_uint(&j, "denials", l->denials);

@@ -23,6 +23,7 @@ struct kind {
 	uint64_t count;		/* refusals since the full record */
 	uint64_t first_us, last_us;
 	struct buf members;	/* what the sum says of it */
+	bool failed;		/* not refusals, but calls that could not succeed */
 };
 
 struct repeats {
@@ -63,7 +64,7 @@ static void write_sum(struct enforcer *e, struct kind *k)
 		json_uint(&j, "count", k->count);
 		json_uint(&j, "span_us", k->last_us - k->first_us);
 		json_object_end(&j);
-		audit_record(e->audit, "syscall", AUDIT_MED, true, &k->members);
+		audit_record(e->audit, "syscall", k->failed ? AUDIT_LOW : AUDIT_MED, !k->failed, &k->members);
 	}
 	buf_free(&k->members);
 	*k = (struct kind){ 0 };
@@ -112,6 +113,7 @@ static void remember(struct enforcer *e, struct kind *k, uint64_t key, const str
 	write_sum(e, k);
 	k->key = key;
 	k->first_us = k->last_us = now_us();
+	k->failed = strcmp(o->verb, "fail") == 0;
 	record_repeat_members(call, o, &k->members);
 	arm(e);
 }

@@ -99,6 +99,22 @@ check "the window was hit at all" test "$caught" -gt 0
 recorded "what was caught is recorded" decision=kill tag=unverifiable_exec
 alive "alive after the races"
 
+# ---- execs that cannot succeed: what is a probe is recorded, what is a search is counted ----
+mkdir -p "$INSIDE/srv/open"
+echo data >"$INSIDE/srv/open/data"
+run --agent probes -- $attack impossible
+note "$(tr '\n' ' ' <<<"$OUT")"
+matches "they fail as they must" 'fault EFAULT argv-fault EFAULT too-big E2BIG no-program EACCES folder EACCES missing ENOENT loop ELOOP ' "$(tr '\n' ' ' <<<"$OUT")"
+for error in EFAULT E2BIG EACCES ELOOP; do
+	recorded "$error is recorded" agent=probes decision=fail sys.name=execve errno=$error sev=low
+done
+recorded "with what was asked" agent=probes decision=fail errno=EACCES sys.exec.path=/srv/open/data sys.exec.resolved=/srv/open/data
+recorded "many of one kind are summed up" agent=probes decision=fail errno=EFAULT "agg.count>90"
+equal "names that are not there are no records" 0 "$(records agent=probes errno=ENOENT)"
+launch=$(python3 "$HERE/audit_query.py" --show "$INSIDE/var/lib/cordon/audit" type=cmd_begin agent=probes | python3 -c 'import json,sys; print(json.loads(sys.stdin.readline())["launch"])')
+recorded "but are counted" type=cmd_end "launch=$launch" "execs_missing=100"
+equal "nothing of it is a refusal" 0 "$(records agent=probes decision=deny)"
+
 # ---- as the kernel does ----
 in_folder='mkdir -m 755 /tmp/w-$$ && cd /tmp/w-$$ && '
 same_as_native "scripts and failing execs: same results as without Cordon" sh -c "$in_folder exec $attack odd-files"

@@ -484,8 +484,43 @@ static void costly(int times)
 		try_exec("costly", "/srv/allow/ok", argv, env);
 }
 
+/* ---- execs that cannot succeed ---- */
+
+static void impossible(void)
+{
+	static char huge[3 << 20];
+	char *const argv[] = { (char *)(uintptr_t)"x", NULL }, *const bad[] = { (char *)1, NULL }, *big[] = { huge, NULL };
+
+	memset(huge, 'a', sizeof(huge) - 1);
+	for (int i = 0; i < 100; i++)
+		syscall(SYS_execve, 1UL, argv, NULL);
+	report("fault", -1);
+	execve("/srv/allow/ok", bad, NULL);
+	report("argv-fault", -1);
+	execve("/srv/allow/ok", big, NULL);
+	report("too-big", -1);
+	execve("/srv/open/data", argv, NULL);
+	report("no-program", -1);
+	execve("/srv/open", argv, NULL);
+	report("folder", -1);
+	for (int i = 0; i < 100; i++)
+		execve("/no/such/program", argv, NULL);
+	report("missing", -1);
+	unlink("/workspace/loop");
+	if (symlink("loop", "/workspace/loop") < 0)
+		die("symlink");
+	execve("/workspace/loop", argv, NULL);
+	report("loop", -1);
+	sleep(7); /* what repeats is summed up */
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "impossible") == 0) {
+		setvbuf(stdout, NULL, _IOLBF, 0);
+		impossible();
+		return 0;
+	}
 	const char *what = argc > 1 ? argv[1] : "";
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
