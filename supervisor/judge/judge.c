@@ -41,8 +41,8 @@ const char *quote_text(struct quoted *q, const char *name)
 	return quote(q, name, strlen(name));
 }
 
-static void answer(const struct judging *j, enum verdict verdict, const char *tag, struct ruling ruling, const char *format,
-		   va_list arguments)
+static void __attribute__((format(printf, 5, 0))) answer(const struct judging *j, enum verdict verdict, const char *tag, struct ruling ruling,
+							  const char *format, va_list arguments)
 {
 	struct decision *d = j->decision;
 
