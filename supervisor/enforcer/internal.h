@@ -148,6 +148,8 @@ void notify_ready(struct enforcer *e, struct source *source, uint32_t events);
 void notify_recover(struct enforcer *e, struct launch *l);
 /* Answers and frees the slot. */
 void notify_answer(struct enforcer *e, const struct call *call, struct answer answer);
+/* Answers with a descriptor: the caller gets a duplicate of fd. */
+void notify_give(struct enforcer *e, const struct call *call, int fd, bool close_on_exec);
 /* Continues a call whose outcome is still to be verified: its slot stays, so that a new enforcer knows, until notify_release(). */
 void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
@@ -219,6 +221,12 @@ void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 /* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
 bool file_is_left_to_kernel(const struct decision *decision);
+/* Whether pid, or the process of that thread, descends from a launch of the same zygote. */
+bool process_is_own(const struct enforcer *e, const struct launch *l, pid_t pid);
+/* Whether the object is a file directly in /proc/PID or /proc/PID/task/TID of a process that the caller's agent launched. */
+bool process_file_is_own(const struct enforcer *e, const struct launch *l, const struct resolved *object);
+/* Opens that file, in a /proc that agents do not have, if the caller's uid owns it. Returns a descriptor or -errno. */
+int process_file_open(const struct enforcer *e, const struct call *call, const struct resolved *object, uint64_t flags);
 /* Whether the object is a file of /proc that stands for a process of Cordon's. */
 bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
@@ -296,7 +304,7 @@ int watch_start(struct enforcer *e);
 /* The folders a launch of a user with this home may write, and another one unless NULL; NULL-terminated, one allocation, free() it. */
 const char **plan_roots(const struct policy *policy, const char *home, const char *another);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
-const char **plan_protected(const struct policy *policy);
+const char **plan_protected(const struct policy *policy);	/* NULL with errno also when passwd cannot be read */
 /* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
 int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_gateway);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */

@@ -72,6 +72,7 @@ struct action {
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;
 	bool unresolved;
+	bool own_process;		/* a file of /proc that stands for a process of the same agent */
 	const char *cwd;		/* absolute; for unresolved paths, and for ACTION_EXEC: what relative arguments start from */
 	/* ACTION_CONNECT, ACTION_BIND (IP only: a bound socket file is an ACTION_WRITE). AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */
 	const struct sockaddr *address;
@@ -90,6 +91,9 @@ struct action {
 	/* ACTION_CALL: a system call that registers alone decide: its name */
 	const char *call;
 };
+
+/* The rule that allows what no tree of the agents' mounts does, and that therefore has to be done for the caller. */
+#define PROCESS_FILE_RULE "path.process_file"
 
 /* Where a rule stands that is no data: its place in the source. */
 #define CODE_ORIGIN ((struct origin){ .file = __FILE__, .line = __LINE__ })

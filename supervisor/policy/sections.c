@@ -265,6 +265,7 @@ int section_paths(const struct node *root, struct policy *policy)
 		{ "hidden", read_paths, MEMBER(hidden), true },
 		{ "devices", read_paths, MEMBER(devices), true },
 		{ "raw_devices", read_names, MEMBER(raw_devices), true },
+		{ "process_files", read_names, MEMBER(process_files), false },
 		{ "sensitive", read_strings, MEMBER(sensitive), true },
 		{ "irreplaceable", read_paths, MEMBER(irreplaceable), false },
 		{ "scratch", read_paths, MEMBER(scratch), false },
