@@ -272,7 +272,7 @@ int watch_start(struct enforcer *e);
 /* The folders a launch of a user with this home may write; NULL-terminated, one allocation, free() it. */
 const char **plan_roots(const struct policy *policy, const char *home);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
-const char **plan_protected(const struct policy *policy);
+const char **plan_protected(const struct policy *policy);	/* NULL with errno also when passwd cannot be read */
 /* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
 int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_gateway);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */

@@ -79,10 +79,13 @@ static const char **fixed_masks(const struct policy *policy, bool off)
 const char **plan_protected(const struct policy *policy)
 {
 	const struct strings *names = &policy->paths.protected_names;
-	FILE *table = fopen("/etc/passwd", "re");
+	FILE *table = user_open_table("/etc", "passwd");
 	const struct passwd *p;
 	struct list l = { 0 };
 
+	/* A table that is there and cannot be read is no table without homes: their secrets would lie open. */
+	if (!table && errno != ENOENT)
+		return NULL;
 	while (table && (p = fgetpwent(table)))
 		for (size_t i = 0; p->pw_dir[0] == '/' && i < names->nr; i++)
 			if (names->items[i][0] == '~')
@@ -116,7 +119,7 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 	masks = fixed_masks(e->policy, off);
 	homes = plan_protected(e->policy);
 	if (!roots || !masks || !homes)
-		return err_set(ret_error, -ENOMEM, "out of memory");
+		return err_set(ret_error, -EIO, "the masks cannot be planned: %s", strerror(errno));
 	plan.write_roots = roots;
 	plan.masks = masks;
 	plan.homes = off ? NULL : homes;

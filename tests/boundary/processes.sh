@@ -62,6 +62,19 @@ wait "$BESIDE"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive after all that"
 
+# ---- leases and locks on what the supervisor, or everybody, opens ----
+for user in root agent; do
+	run_beside --agent holder --user $user -- /srv/bin/attack-leases /etc/passwd /etc/group /etc/hosts /srv/policies/policy.json /srv/bin/attack-canary /bin/sh /workspace/lock
+	wait_until 5 grep -q holding "$WORK/beside/out" || bail "somebody holds locks" "$(cat "$WORK/beside/err")"
+	equal "$user gets no lease" "" "$(grep '^lease .* ok$' "$WORK/beside/out")"
+	alive "alive while $user holds what locks there are"
+	run --user other -- sh -c 'id -un'
+	equal "launches as another user, too" other "$OUT"
+	pkill -KILL --ns "$PID1" --nslist pid -x attack-leases
+	wait "$BESIDE"
+done
+recorded "leases are recorded" decision=deny sys.name=fcntl errno=EINVAL
+
 # ---- ends ----
 planted() {
 	wait_until 5 sh -c "[ \$(pgrep -c -x $1) -ge ${2:-13} ]"
