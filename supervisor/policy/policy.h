@@ -102,6 +102,7 @@ struct environment {		/* environment.json */
 	struct names code_names;	/* change which code is loaded: refused at launch, in text and at each execve when not the launch's own value */
 	struct names text_names;	/* programs change these themselves: refused only where command text sets them */
 	struct env_setter *helpers; size_t nr_helpers;
+	struct strings harmless;	/* "NAME=value" of code_names that load nothing of the setter's choice, whoever sets them */
 	struct origin origin;
 };
 

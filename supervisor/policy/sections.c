@@ -166,6 +166,7 @@ int section_environment(const struct node *root, struct policy *policy)
 		{ "code_names", read_names, MEMBER(code_names), true },
 		{ "text_names", read_names, MEMBER(text_names), true },
 		{ "helpers", read_helpers, 0, false },
+		{ "harmless", read_strings, MEMBER(harmless), false },
 	};
 #undef MEMBER
 
