@@ -3,72 +3,7 @@
 # cordond as PID 1 of real namespaces with the real policy, enforcer and mitmproxy, without a container engine: start, trust, restart, stop, and
 # every bad input with one line and its exit code. Prints TAP. CORDON_BUILD names the folder of the built programs.
 set -uo pipefail
-ROOT=$(cd "$(dirname "$0")/../.." && pwd)
-. "$ROOT/tests/lib.sh"
-eval "tap_$(declare -f not_ok)"	# under another name, for the one below
-BUILD=${CORDON_BUILD:-$ROOT/build/dev}
-CORDOND=$BUILD/cordond
-WORK=$(mktemp -d /tmp/cordon-pid1-XXXXXX)
-OUTER= MADE_WORKSPACE=
-
-finish() {
-	local status=$?
-	trap - EXIT
-	[ -z "$OUTER" ] || kill -KILL "$OUTER" 2>/dev/null
-	rm -rf "$WORK"
-	[ -z "$MADE_WORKSPACE" ] || rmdir /workspace 2>/dev/null
-	tap_end "$status"
-	exit $?	# said: a bare exit in a trap would be the status from before it
-}
-trap finish EXIT
-
-# What PID 1 said is part of every explanation.
-not_ok() {
-	tap_not_ok "$@" "$(cat "$WORK/log" 2>/dev/null)"
-}
-
-# The inside of the namespaces: the machine's root read through private mounts, so that nothing of it changes.
-cat >"$WORK/inside" <<'INSIDE'
-set -eu
-work=$1 cordond=$2
-shift 2
-mount --make-rprivate /
-mkdir -p "$work/layer"
-mount -t tmpfs -o mode=0755 tmpfs "$work/layer"
-mkdir "$work/layer/upper" "$work/layer/work" "$work/layer/var"
-mount -t overlay -o "lowerdir=/etc,upperdir=$work/layer/upper,workdir=$work/layer/work" overlay /etc
-mount -t tmpfs -o mode=0755 tmpfs /run
-mount --bind "$work/layer/var" /var/lib
-grep -q '^cordon-proxy:' /etc/passwd || echo 'cordon-proxy:x:61999:61999::/nonexistent:/usr/sbin/nologin' >>/etc/passwd
-sed -i '/^agent:/d' /etc/passwd
-echo 'agent:x:61998:61998::/run/agent:/bin/sh' >>/etc/passwd
-mkdir -m 0700 /run/agent && chown 61998:61998 /run/agent
-ip link set lo up 2>/dev/null || :
-[ ! -e "$work/before" ] || . "$work/before"
-exec "$cordond" "$@"
-INSIDE
-
-# start ARGUMENT…: cordond ARGUMENT… as PID 1; OUTER is its pid as seen here.
-start() {
-	local unshared
-	: >"$WORK/log"
-	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$CORDOND" "$@" >"$WORK/log" 2>&1 </dev/null &
-	unshared=$!
-	UNSHARED=$unshared
-	wait_until 5 pgrep -P "$unshared" || return 1
-	OUTER=$(pgrep -P "$unshared" | head -n 1)
-}
-
-ended() {	# SECONDS: waits for the end, sets status
-	wait_until "$1" bash -c "! kill -0 $UNSHARED" || { status=timeout; return; }
-	status=0
-	wait "$UNSHARED" || status=$?
-	OUTER=
-}
-
-inside() {
-	nsenter --target "$OUTER" --mount --pid --net -- "$@"
-}
+. "$(dirname "$0")/pid1_fixture.bash"
 
 lines() {
 	grep -c '^cordon:' "$WORK/err"
@@ -136,7 +71,7 @@ first=$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)
 kill -KILL "$(pgrep -P "$OUTER" -f mitmdump)"
 check "a killed proxy is noticed" wait_until 10 grep -q 'state degraded: waiting for proxy mitmproxy' "$WORK/log"
 check "and comes back" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
-check "the agents' browser database holds the CA" inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
+check "the agents' browser database holds the CA" wait_until 20 inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
 equal "with the same CA" "$first" "$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)"
 begun=$(date +%s%N)
 kill -TERM "$OUTER"
@@ -216,6 +151,53 @@ check "a proxy that stands still is noticed" wait_until 15 grep -q 'service mitm
 check "and replaced" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
 kill -TERM "$OUTER"
 ended 12
+
+# The launch user takes the host's ids, also of what its home holds; what lies outside by another name, or is behind a link, does not change.
+cp -r "$ROOT/policies" "$WORK/plain"
+rm -rf "$WORK/plain/services"
+cat >"$WORK/before" <<'BEFORE'
+cd /run/agent
+mkdir -p deep/er && echo mine >deep/er/file && echo outside >/run/outside && echo pointed >/run/pointed
+ln /run/outside deep/hard && ln -s /run/pointed deep/soft && echo root >deep/roots
+for i in $(seq 3000); do : >deep/$i; done
+chown -R -h 61998:61998 /run/agent && chown 61998:61998 /run/outside /run/pointed && chown 0:0 deep/roots
+BEFORE
+host_user() {	# VARIABLE=VALUE…: a start with these
+	local pair
+	for pair; do export "${pair?}"; done
+	start --mode off --policy "$WORK/plain" --state-dir "$WORK/state" init
+	for pair; do unset "${pair%%=*}"; done
+}
+owner() { inside stat -c '%u:%g' "$1"; }
+given() { [ "$(owner /run/agent/deep/er/file)" = 4242:4343 ] && [ "$(inside find /run/agent/deep -uid 61998 -links 1 | wc -l)" = 0 ]; }
+host_user STRIX_HOST_UID=4242 STRIX_HOST_GID=4343
+check "ready with the host's ids" wait_until 20 grep -q '^cordon: state ready' "$WORK/log"
+ready_s=$(sed -n 's/^cordon: state ready.*(\([0-9.]*\) s).*/\1/p' "$WORK/log")
+note "ready after $ready_s s, with a home of 3,000 files to give"
+equal "a launch has them" "4242 4343" "$(inside "$BUILD/cordon" run --cwd / -- sh -c 'echo $(id -u) $(id -g)')"
+equal "and works in its home at once" 4242:4343 "$(inside "$BUILD/cordon" run --cwd / -- sh -c 'echo x >~/new && stat -c %u:%g ~/new' 2>&1)"
+check "what the home holds becomes the user's" wait_until 20 given
+equal "not what lies outside too, behind a link, or is root's" "61998:61998 61998:61998 0:0" "$(owner /run/outside) $(owner /run/pointed) $(owner /run/agent/deep/roots)"
+check "and that is said" wait_until 5 bash -c "$(declare -f inside); OUTER=$OUTER; inside '$BUILD/cordon' status | grep -q 'host-user.*ready'"
+equal "nothing is left to be done at the next start" "" "$(ls "$WORK/state/host-user" 2>/dev/null)"
+kill -TERM "$OUTER"
+ended 12
+# A start that was interrupted: the next one goes on.
+echo 'sed -i s/^agent:x:61998:61998:/agent:x:4242:4343:/ /etc/passwd; mkdir -p "$work/state"; chmod 700 "$work/state"; echo 61998 61998 >"$work/state/host-user"' >>"$WORK/before"
+host_user STRIX_HOST_UID=4242 STRIX_HOST_GID=4343
+wait_until 20 grep -q '^cordon: state ready' "$WORK/log"
+check "an interrupted one is ended at the next start" wait_until 20 given
+kill -TERM "$OUTER"
+ended 12
+host_user STRIX_HOST_UID=61999
+ended 10
+equal "the proxy's uid is nobody else's: 110" 110 "$status"
+check "with the reason" grep -q '^cordon: uid 61999 is cordon-proxy in this image' "$WORK/log"
+host_user STRIX_HOST_UID=many
+ended 10
+equal "a uid that is no number: 110" 110 "$status"
+check "with its variable" grep -q '^cordon: STRIX_HOST_UID: expected a number' "$WORK/log"
+rm -rf "$WORK/state"
 
 # Read-only places: less trust, still a container.
 echo 'mount -o remount,ro /etc' >"$WORK/before"
