@@ -155,6 +155,11 @@ void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
 /* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
 void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/*
+ * What the call points to cannot be read, though perhaps by the kernel (memfd_secret): nothing is allowed unread, and a bad pointer gets no other
+ * answer. In mode off the kernel goes on.
+ */
+void notify_unreadable(struct enforcer *e, const struct call *call);
 /* What cannot be recorded is not allowed. */
 void notify_deny_unrecorded(struct enforcer *e, const struct call *call);
 /* The same without the answer, which is still to be given. */
