@@ -295,6 +295,7 @@ struct enforcer {
 	unsigned seccomp_flags;
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
+	bool mounts_are_ours;		/* the safe ones were made by this policy, not by an earlier enforcer's */
 	int container_mounts;		/* what they are copied from; -1: our own */
 	struct running_list workspaces;
 	const char **frozen_roots, **frozen_paths;	/* for the judge; NULL-terminated */

@@ -30,7 +30,7 @@ denials() {
 }
 # A refusal that the enforcer did not make is Landlock's, of a path that was swapped after it was judged: that is how often the window was hit.
 hit=0
-for race in path how dirfd cwd link; do
+for race in path truncate how dirfd cwd link; do
 	judged=$(denials)
 	run -- $attack race-$race 20000
 	refused=$(sed -n 's/.*refused=\([0-9]*\).*/\1/p' <<<"$OUT")
