@@ -183,6 +183,11 @@ void exec_digested(struct enforcer *e, uint64_t flight, const struct exec_identi
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+/*
+ * Whether a path names, without a symlink, what the call's launch may write: then its name has said all, and nothing needs a record. False says nothing: the
+ * object is to be looked at.
+ */
+bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, bool follow, bool creates);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 /* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
