@@ -208,6 +208,13 @@ int protected_adopt(struct enforcer *e, int fd);
 
 /* ---- records.c ---- */
 
+struct caller_facts {			/* what a record says of the process behind an allowed call */
+	pid_t pid;
+	struct process_facts facts;
+	struct bytes program;		/* its path */
+	struct exec_identity identity;	/* of the program */
+};
+
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
 	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
@@ -215,6 +222,7 @@ struct outcome {			/* how a call ended, for the record */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
 	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
+	const struct caller_facts *caller;	/* of an exec that was just verified; NULL: looked up */
 };
 
 /* A refusal is a case of its launch, and counted as one here. */
