@@ -41,6 +41,11 @@ void source_close(struct enforcer *e, struct source *source);
 void loop_free_later(struct enforcer *e, void *memory);
 int loop_run(struct enforcer *e);
 
+/* ---- ahead.c ---- */
+
+/* Asks the kernel to schedule the calling thread, and nobody it starts, before others. Returns whether it has more weight than they. */
+bool go_ahead(void);
+
 /* ---- zygotes.c ---- */
 
 struct zygote {
@@ -301,6 +306,7 @@ struct enforcer {
 	char policy_dir[512];
 	enum mode mode;
 	bool explicit_mode, unreviewed_allow;
+	bool ahead;			/* scheduled before others */
 	struct layer layers[LAYERS_MAX];
 	unsigned nr_layers;
 	bool listener_works_off;	/* SYS_ADMIN: a filter without no_new_privs */
