@@ -84,6 +84,8 @@ static const char *read_host(struct url *ret)
 {
 	size_t len = strlen(ret->host), i;
 
+	if (ret->host[0] == '.' || strstr(ret->host, ".."))
+		return "has a host with an empty label";
 	if (len > 1 && ret->host[len - 1] == '.')	/* the root: the same name */
 		ret->host[--len] = '\0';
 	for (i = 0; i < len; i++)
@@ -92,8 +94,6 @@ static const char *read_host(struct url *ret)
 		return "names no host";
 	if (ret->host[strspn(ret->host, "abcdefghijklmnopqrstuvwxyz0123456789-_.")])
 		return "has a host with bytes that are not those of a plain name; look-alikes are not followed";
-	if (ret->host[0] == '.' || strstr(ret->host, ".."))
-		return "has a host with an empty label";
 	if (!looks_numeric(ret->host))
 		return NULL;
 	ret->is_address = true;

@@ -4,16 +4,13 @@
  *
  * --batch answers line by line, each before the next is read, so that another program can ask as it goes.
  */
-#include "supervisor/cli/cli.h"
+#include "supervisor/cli/question.h"
 
-#include "supervisor/analyze/shell.h"
+#include "supervisor/cli/cli.h"
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/json_out.h"
 #include "supervisor/control/layout.h"
-#include "supervisor/judge/judge.h"
 
-#include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -27,11 +24,7 @@ enum check_exit { CHECK_ALLOW = 0, CHECK_DENY = 1, CHECK_USAGE = 2, CHECK_REVIEW
 struct check {
 	const char *policy_dir, *mode, *scope_text, *cwd, *batch;
 	bool json;
-	struct policy *policy;
-	struct scope scope;
-	struct judge_subject subject;
-	struct arena arena;	/* for one question at a time */
-	char home[256];
+	struct questions questions;
 };
 
 static const char help[] =
@@ -68,123 +61,7 @@ static int __attribute__((format(printf, 1, 2))) usage(const char *format, ...)
 	return CHECK_USAGE;
 }
 
-/* ---- one question ---- */
-
-/* An answer of our own, for requests that are no question for the judge. */
-static void refuse(struct decision *d, const char *tag, const char *rule, const char *reason)
-{
-	*d = (struct decision){ .verdict = VERDICT_DENY, .tag = tag, .rule = rule, .origin = CODE_ORIGIN,
-				.hint = "ask as cordon-check(1) says, for example: cordon check exec 'ls -la'" };
-	snprintf(d->reason, sizeof(d->reason), "%s", reason);
-}
-
-/* "1.2.3.4:80" or "[::1]:80": literals only, for names are resolved by whoever connects. Octal and short spellings are no literals here. */
-static bool parse_address(const char *text, struct sockaddr_storage *ret_address, socklen_t *ret_bytes)
-{
-	const char *colon = strrchr(text, ':');
-	size_t len = colon ? (size_t)(colon - text) : 0;
-	bool is_v6 = len > 2 && text[0] == '[' && colon[-1] == ']';
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-	char host[64], *end;
-	unsigned long port;
-
-	if (!colon || len >= sizeof(host) || !isdigit((unsigned char)colon[1]))
-		return false;
-	memcpy(host, is_v6 ? text + 1 : text, is_v6 ? len - 2 : len);
-	host[is_v6 ? len - 2 : len] = '\0';
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (*end || errno || port > 65535)
-		return false;
-	in.sin_port = in6.sin6_port = htons((uint16_t)port);
-	if (is_v6 ? inet_pton(AF_INET6, host, &in6.sin6_addr) != 1 : inet_pton(AF_INET, host, &in.sin_addr) != 1)
-		return false;
-	*ret_bytes = is_v6 ? sizeof(in6) : sizeof(in);
-	memcpy(ret_address, is_v6 ? (const void *)&in6 : (const void *)&in, *ret_bytes);
-	return true;
-}
-
-static const char *const kinds[] = { "exec", "read", "write", "connect", "env", "stdin", "http", "browser" };
-enum kind { KIND_EXEC, KIND_READ, KIND_WRITE, KIND_CONNECT, KIND_ENV, KIND_STDIN, KIND_HTTP, KIND_BROWSER, KIND_COUNT };
-
-static enum kind find_kind(const char *word)
-{
-	unsigned i;
-
-	for (i = 0; i < KIND_COUNT && strcmp(word, kinds[i]) != 0; i++)
-		;
-	return (enum kind)i;
-}
-
-/* words: the kind and its arguments, NULL-terminated; the kind's place may get a program's name. Always answers. */
-static void ask(const struct check *c, const char **words, struct decision *ret)
-{
-	const char *const *arguments = words + 1;
-	struct action action = { .cwd = c->cwd, .unresolved = true };
-	enum kind kind = find_kind(words[0]);
-	struct sockaddr_storage address;
-
-	if (kind != KIND_HTTP && kind != KIND_BROWSER && kind != KIND_COUNT && (!arguments[0] || (arguments[1] && kind != KIND_EXEC))) {
-		refuse(ret, "invalid_request", "check.arguments", "The kind needs exactly one argument (exec: at least one).");
-		return;
-	}
-	switch (kind) {
-	case KIND_EXEC:
-		action.kind = ACTION_EXEC;
-		action.argv = arguments;
-		action.shell_text = !arguments[1];
-		break;
-	case KIND_READ:
-	case KIND_WRITE:
-		action.kind = kind == KIND_READ ? ACTION_READ : ACTION_WRITE;
-		action.path = arguments[0];
-		break;
-	case KIND_ENV:
-		action.kind = ACTION_ENVIRONMENT;
-		action.text = arguments[0];
-		break;
-	case KIND_STDIN:
-		action.kind = ACTION_STDIN;
-		action.typed = arguments[0];
-		action.typed_bytes = strlen(arguments[0]);
-		break;
-	case KIND_CONNECT:
-		action.kind = ACTION_CONNECT;
-		action.address = (const struct sockaddr *)&address;
-		action.socket_type = SOCK_STREAM;
-		if (parse_address(arguments[0], &address, &action.address_bytes))
-			break;
-		refuse(ret, "invalid_request", "check.address", "Expected a literal address and a port, such as 192.0.2.1:80 or [2001:db8::1]:80.");
-		return;
-	case KIND_HTTP:
-		action.kind = ACTION_HTTP;
-		action.method = arguments[0];
-		action.url = arguments[0] ? arguments[1] : NULL;
-		if (arguments[0] && arguments[1] && !arguments[2])
-			break;
-		refuse(ret, "invalid_request", "check.arguments", "The kind http needs a method and a URL.");
-		return;
-	case KIND_BROWSER:
-		/* The words of the array stand behind the kind, which gives its place to the program's name. */
-		action.kind = ACTION_EXEC;
-		words[0] = "agent-browser";
-		action.argv = words;
-		break;
-	default:
-		refuse(ret, "invalid_request", "check.kind", "The kind is not one of exec, read, write, connect, env, stdin, http, browser.");
-		return;
-	}
-	c->subject.arena->used_bytes = 0;
-	judge(c->policy, &c->subject, &action, ret);
-}
-
 /* ---- answers ---- */
-
-static const char *verdict_name(enum verdict verdict)
-{
-	return verdict == VERDICT_ALLOW ? "allow" : verdict == VERDICT_REVIEW ? "review" : "deny";
-}
 
 static void write_json(const struct decision *d, struct buf *line)
 {
@@ -240,7 +117,7 @@ static int check_one(const struct check *c, char *const *arguments, size_t nr)
 		return usage("out of memory");
 	for (size_t i = 0; i < nr; i++)
 		words[i] = arguments[i];
-	ask(c, words, &d);
+	questions_ask(&c->questions, words, &d);
 	if (c->json ? print_json(&d) : print_text(&d))
 		return CHECK_USAGE;
 	return d.verdict == VERDICT_ALLOW ? CHECK_ALLOW : d.verdict == VERDICT_REVIEW ? CHECK_REVIEW : CHECK_DENY;
@@ -260,9 +137,9 @@ static void ask_line(const struct check *c, const char *line, size_t len, struct
 			break;
 	}
 	if (!words || nr == 0 || i < nr)
-		refuse(ret, "invalid_request", "check.line", "Expected one JSON array of texts: [\"KIND\",\"ARG\",...].");
+		questions_refuse(ret, "check.line", "Expected one JSON array of texts: [\"KIND\",\"ARG\",...].");
 	else
-		ask(c, words, ret);
+		questions_ask(&c->questions, words, ret);
 	json_decref(request);
 }
 
@@ -292,36 +169,18 @@ static int check_batch(const struct check *c)
 
 static int load(struct check *c)
 {
-	enum mode mode;
-	char line[1024];
+	struct questions *q = &c->questions;
 	struct err e = { 0 };
 
-	if (!c->policy_dir)
-		c->policy_dir = getenv("CORDON_POLICY");
-	if (!c->policy_dir || !*c->policy_dir)
-		c->policy_dir = CORDON_POLICY_DIR;
-	if (policy_load(c->policy_dir, &c->policy, &e) < 0) {
-		err_format(&e, line, sizeof(line));
-		fprintf(stderr, "cordon: %s\n", line);
+	if (questions_open(q, c->policy_dir, &e) < 0)
 		return CHECK_USAGE;
-	}
-	mode = c->policy->mode;
-	if (c->mode && mode_parse(c->mode, &mode, &e) < 0)
+	if (c->mode && mode_parse(c->mode, &q->subject.mode, &e) < 0)
 		return usage("--mode: %s", e.text);
-	if (c->scope_text && scope_parse(c->scope_text, &c->scope, &e) < 0)
+	if (c->scope_text && scope_parse(c->scope_text, &q->scope, &e) < 0)
 		return usage("--scope: %s", e.text);
-	if (!c->cwd)
-		c->cwd = c->policy->paths.project;
-	if (*c->cwd != '/')
-		return usage("--cwd %s: expected an absolute path", c->cwd);
-	/* The launch user's home is passwd's to say, which an offline check does not ask: useradd's default stands for it. */
-	snprintf(c->home, sizeof(c->home), "/home/%s", c->policy->launch_user);
-	c->arena = (struct arena){ .data = malloc(SHELL_ARENA_BYTES), .len_bytes = SHELL_ARENA_BYTES };
-	if (!c->arena.data)
-		return usage("out of memory");
-	c->subject = (struct judge_subject){ .arena = &c->arena, .mode = mode, .home = c->home, .scope = &c->scope,
-					     .unreviewed_allow = c->policy->unreviewed_allow };
-	return 0;
+	if (c->cwd)
+		q->cwd = c->cwd;
+	return *q->cwd == '/' ? 0 : usage("--cwd %s: expected an absolute path", c->cwd);
 }
 
 static int parse_options(int argc, char **argv, struct check *c, bool *ret_help)
@@ -354,18 +213,18 @@ static int parse_options(int argc, char **argv, struct check *c, bool *ret_help)
 
 static int check_usage(int argc, char **argv, const struct check *c)
 {
-	enum kind kind;
+	enum question_kind kind;
 
 	if (c->batch)
 		return optind == argc ? 0 : usage("--batch takes its questions from the file, not from the command line: %s", argv[optind]);
 	if (optind == argc)
 		return usage("expected a kind: exec, read, write, connect, env, stdin, http or browser");
-	kind = find_kind(argv[optind]);
-	if (kind == KIND_COUNT)
+	kind = question_kind(argv[optind]);
+	if (kind == QUESTION_COUNT)
 		return usage("unknown kind %s", argv[optind]);
 	if (optind + 1 == argc)
 		return usage("%s needs an argument", argv[optind]);
-	if (optind + 2 < argc && kind != KIND_EXEC && kind != KIND_HTTP && kind != KIND_BROWSER)
+	if (optind + 2 < argc && kind != QUESTION_EXEC && kind != QUESTION_HTTP && kind != QUESTION_BROWSER)
 		return usage("%s takes one argument", argv[optind]);
 	return 0;
 }
@@ -386,8 +245,6 @@ int cli_check(int argc, char **argv)
 		r = load(&c);
 	if (r == 0)
 		r = c.batch ? check_batch(&c) : check_one(&c, argv + optind, (size_t)(argc - optind));
-	policy_free(c.policy);
-	scope_free(&c.scope);
-	free(c.arena.data);
+	questions_close(&c.questions);
 	return r;
 }

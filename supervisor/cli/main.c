@@ -15,7 +15,7 @@ static const struct {
 } verbs[] = {
 	{ "run", client_run, "start a command guarded and exit as it does" },
 	{ "check", cli_check, "what would be decided, without doing it" },
-	{ "policy", cli_policy, "validate a policy folder" },
+	{ "policy", cli_policy, "validate, show, test or compare policy folders" },
 	{ "status", cli_status, "state, layers, services, agents, launches, zombies" },
 	{ "health", cli_health, "exit 0 when the container is ready and records can be written" },
 	{ "doctor", cli_doctor, "which protections really hold here" },

@@ -58,7 +58,7 @@ static void take_word(struct walk *w, const char *word, uint8_t flags, size_t at
 static void take_bundle(struct walk *w, const char *word)
 {
 	for (word += *word == '-'; *word; word++) {
-		const char name[2] = { '-', *word };
+		const char name[] = { '-', *word, '\0' };
 		const struct found found = options_find(w, name, 2, false);
 
 		if (!found.name)

@@ -68,8 +68,8 @@ static bool put_sentence(char *ret_text, size_t bytes, const char *format, va_li
 	return true;
 }
 
-static void answer(const struct judging *j, enum verdict verdict, const char *tag, struct ruling ruling, const char *format,
-		   va_list arguments)
+static void __attribute__((format(printf, 5, 0))) answer(const struct judging *j, enum verdict verdict, const char *tag, struct ruling ruling,
+							  const char *format, va_list arguments)
 {
 	struct decision *d = j->decision;
 	va_list again;

@@ -236,7 +236,7 @@ void options_take_long(struct walk *w, const char *word, size_t dashes, uint8_t 
 void options_take_cluster(struct walk *w, const char *letters, uint8_t flags, size_t at)
 {
 	for (; *letters; letters++) {
-		const char name[2] = { '-', *letters };
+		const char name[] = { '-', *letters, '\0' };
 		struct found found = options_find(w, name, 2, false);
 
 		if (found.name && found.name->prefix && strcmp(found.name->name, "-") != 0) /* "-*" speaks for every letter */

@@ -120,7 +120,13 @@ static void keep_printable(char *text)
 			*text = '?';
 }
 
-static int error_at(const struct node *node, bool of_key, const char *format, va_list arguments)
+void node_key(const struct node *node, char *ret_path, size_t bytes)
+{
+	write_key_path(node, ret_path, bytes);
+	keep_printable(ret_path);
+}
+
+static int __attribute__((format(printf, 3, 0))) error_at(const struct node *node, bool of_key, const char *format, va_list arguments)
 {
 	struct err *e = node->document->error;
 	char text[sizeof(e->text)];
@@ -130,8 +136,7 @@ static int error_at(const struct node *node, bool of_key, const char *format, va
 	vsnprintf(text, sizeof(text), format, arguments);
 	err_set(e, 0, "%s", text);
 	name_file(node->document);
-	write_key_path(node, e->key, sizeof(e->key));
-	keep_printable(e->key);
+	node_key(node, e->key, sizeof(e->key));
 	offset_place(&node->document->text, node_offset(node, of_key), &e->line, &e->column);
 	return -EINVAL;
 }

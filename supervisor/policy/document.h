@@ -41,6 +41,8 @@ void document_close(struct document *document);
 struct node document_root(const struct document *document);
 
 struct origin node_origin(const struct node *node);
+/* "rules[2].verdict"; "" for the root. Control characters of a key become "?". */
+void node_key(const struct node *node, char *ret_path, size_t bytes);
 /* Fills the error with the node's file, line, column and key path. Returns -EINVAL. */
 int node_error(const struct node *node, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

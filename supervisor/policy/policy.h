@@ -250,6 +250,13 @@ struct policy {
 int policy_load(const char *dir, struct policy **ret_policy, struct err *ret_error);
 void policy_free(struct policy *policy);
 
+/*
+ * Tells every value of the policy's files, in their order: where it stands, its key path, and itself as JSON (ASCII, one line). A list of texts or
+ * numbers is one value. list() returns 0 to go on. Reads the files again. Returns 0, what list() returned, or -errno with ret_error.
+ */
+typedef int policy_lister(void *context, const struct origin *origin, const char *key, const char *value);
+int policy_list(const struct policy *policy, policy_lister *list, void *context, struct err *ret_error);
+
 /* What the policy knows of a program by its base name: the exact name, else the longest prefix, else NULL. */
 const struct command *policy_command(const struct policy *policy, const char *base_name);
 /* What is assumed of a program no entry names (the "otherwise" of commands/), or NULL. */

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cordon check` and `cordon policy validate` as programs see them: answers, exit codes, a batch that answers before the next question. */
-#include "supervisor/cli/check.c"
-#include "supervisor/cli/policy.c"
+/* `cordon check` and `cordon policy` as programs see them: answers, exit codes, a batch that answers before the next question. */
+#include "supervisor/base/cleanup.h"
+#include "supervisor/cli/cli.h"
+
+#include <jansson.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +23,7 @@ static char policies[512];
 
 struct outcome {
 	int code;
-	char out[8192], err[4096];
+	char out[65536], err[4096];
 };
 
 static void read_back(int fd, char *text, size_t bytes)
@@ -246,6 +253,155 @@ static void validate_prints_files_or_the_first_fault(void **state)
 	assert_int_equal(run(cli_check, (const char *const[]){ "check", "--help", NULL }, NULL).code, 0);
 }
 
+/* ---- cordon policy show, test, diff ---- */
+
+static char scratch[] = "/tmp/test-check-XXXXXX";
+
+static const char *write_file(const char *name, const char *text)
+{
+	static char paths[8][256];
+	static unsigned next;
+	char *path = paths[next++ % ARRAY_SIZE(paths)];
+	FILE *to;
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", scratch, name);
+	to = fopen(path, "we");
+	assert_non_null(to);
+	assert_true(fputs(text, to) >= 0);
+	assert_int_equal(fclose(to), 0);
+	return path;
+}
+
+#define POLICY(...) run(cli_policy, (const char *const[]){ "policy", __VA_ARGS__, NULL }, NULL)
+
+static void show_names_the_place_of_every_value(void **state)
+{
+	struct outcome o;
+	json_t *value;
+	char small[600];
+
+	(void)state;
+	snprintf(small, sizeof(small), "%s/../tests/fuzz/policy", policies);
+	o = POLICY("show", small);
+	assert_int_equal(o.code, 0);
+	assert_non_null(strstr(o.out, ", mode off, sha256 "));
+	assert_non_null(strstr(o.out, "\npolicy.json:2: mode = \"off\"\n"));
+	assert_non_null(strstr(o.out, "\ncommands/all.json:"));
+	assert_non_null(strstr(o.out, ": commands[0].options[2].values[0].fold = true\n"));
+	o = POLICY("show", "--json", small);
+	assert_int_equal(o.code, 0);
+	*strchr(o.out, '\n') = '\0';
+	value = json_loads(o.out, 0, NULL);
+	assert_non_null(json_string_value(json_object_get(value, "file")));
+	assert_true(json_integer_value(json_object_get(value, "line")) > 0);
+	assert_non_null(json_string_value(json_object_get(value, "key")));
+	assert_non_null(json_object_get(value, "value"));
+	json_decref(value);
+	assert_int_equal(POLICY("show", "/nowhere").code, 2);
+	assert_int_equal(POLICY("show", "--rules").code, 2);
+}
+
+static void test_runs_a_teams_cases(void **state)
+{
+	const char *good = write_file("good.tsv", "# what we rely on; scope = shop.test;\nguarded\texec\tls -la\tallow\twe look\nguarded\texec\tls\\nrm -rf /\tdeny\n"
+						  "observe\thttp\tPOST http://shop.test/\tdeny\nguarded\texec\tcurl http://shop.test/\tallow\n\n"
+						  "# cwd = /srv;\nreadonly\texec\tcat x\tdeny\nguarded\texec\tmake\treview|deny\n");
+	const char *bad = write_file("bad.tsv", "guarded\texec\tls\tdeny\tours\n");
+	struct outcome o;
+	json_t *line;
+
+	(void)state;
+	o = POLICY("test", "--policy", policies, good);
+	assert_string_equal(o.err, "");
+	assert_string_equal(o.out, "6 as wanted, 0 not\n");
+	assert_int_equal(o.code, 0);
+	o = POLICY("test", "--policy", policies, good, bad);
+	assert_int_equal(o.code, 1);
+	assert_non_null(strstr(o.out, "bad.tsv:1: guarded exec ls\n  wanted deny: ours\n  got allow: 'ls' only reads. (guarded.read, modes/guarded.json:"));
+	assert_non_null(strstr(o.out, "6 as wanted, 1 not\n"));
+	o = POLICY("test", "--json", "--policy", policies, bad);
+	line = json_loads(o.out, 0, NULL);
+	assert_int_equal(o.code, 1);
+	assert_string_equal(json_string_value(json_object_get(line, "wanted")), "deny");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(line, "got"), "verdict")), "allow");
+	json_decref(line);
+}
+
+static void a_faulty_case_file_is_named_with_its_line(void **state)
+{
+	static const struct { const char *text, *error; } cases[] = {
+		{ "guarded\texec\tls\n", "f.tsv:1: expected mode, kind, action and verdict, with tabs between them" },
+		{ "#\nstrange\texec\tls\tallow\n", "f.tsv:2: mode: " },
+		{ "guarded\tfly\tls\tallow\n", "f.tsv:1: unknown kind \"fly\"" },
+		{ "guarded\texec\tls\tallowed\n", "f.tsv:1: the verdict is not" },
+		{ "guarded\texec\tls\tallow|\n", "f.tsv:1: the verdict is not" },
+		{ "guarded\texec\ta\\x00b\tallow\n", "f.tsv:1: the action holds a NUL" },
+		{ "# scope = a b;\n", "f.tsv:1: scope: " },
+		{ "# cwd = here;\n", "f.tsv:1: the working folder" },
+		{ "# nothing\n", "the files hold no case" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct outcome o = POLICY("test", "--policy", policies, write_file("f.tsv", cases[i].text));
+
+		assert_int_equal(o.code, 2);
+		if (!strstr(o.err, cases[i].error))
+			print_error("%s: %s\n", cases[i].text, o.err);
+		assert_non_null(strstr(o.err, cases[i].error));
+	}
+	assert_int_equal(POLICY("test", "--policy", policies).code, 2);
+	assert_int_equal(POLICY("test", "--policy", policies, "/nowhere/f.tsv").code, 2);
+	assert_int_equal(POLICY("test", "--policy", "/nowhere", write_file("f.tsv", "guarded\texec\tls\tallow\n")).code, 2);
+	assert_int_equal(POLICY("test", "--policy").code, 2);
+	assert_int_equal(POLICY("test", "--jso", "x").code, 2);
+}
+
+static void diff_lists_what_two_policies_decide_differently(void **state)
+{
+	const char *cases = write_file("d.tsv", "guarded\texec\tls x\tallow\nguarded\texec\tgit status\tallow\nobserve\texec\tls x\tallow\n");
+	struct outcome o;
+	char small[600];
+
+	(void)state;
+	snprintf(small, sizeof(small), "%s/../tests/fuzz/policy", policies);
+	o = POLICY("diff", policies, policies, cases);
+	assert_string_equal(o.out, "3 decided alike, 0 not\n");
+	assert_int_equal(o.code, 0);
+	o = POLICY("diff", policies, small, cases);
+	assert_int_equal(o.code, 1);
+	assert_null(strstr(o.out, "d.tsv:1:"));
+	assert_non_null(strstr(o.out, "d.tsv:3: observe exec ls x\n  old allow: 'ls' only reads. (observe.read, modes/observe.json:"));
+	assert_non_null(strstr(o.out, "\n  new deny: 'ls' is not known. (b.b, modes/observe.json:"));
+	assert_non_null(strstr(o.out, "2 decided alike, 1 not\n"));
+	o = POLICY("diff", "--rules", policies, small, cases);
+	assert_int_equal(o.code, 1);
+	assert_non_null(strstr(o.out, "d.tsv:1: guarded exec ls x\n  old allow"));
+	assert_int_equal(POLICY("diff", policies, cases).code, 2);
+	assert_int_equal(POLICY("diff", policies, "/nowhere", cases).code, 2);
+}
+
+static int make_scratch(void **state)
+{
+	(void)state;
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int remove_scratch(void **state)
+{
+	static const char *const names[] = { "good.tsv", "bad.tsv", "f.tsv", "d.tsv" };
+	char path[256];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", scratch, names[i]);
+		unlink(path);
+	}
+	return rmdir(scratch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,10 +412,14 @@ int main(void)
 		cmocka_unit_test(a_batch_answers_every_line_in_order),
 		cmocka_unit_test(a_batch_answers_before_the_next_question),
 		cmocka_unit_test(validate_prints_files_or_the_first_fault),
+		cmocka_unit_test(show_names_the_place_of_every_value),
+		cmocka_unit_test(test_runs_a_teams_cases),
+		cmocka_unit_test(a_faulty_case_file_is_named_with_its_line),
+		cmocka_unit_test(diff_lists_what_two_policies_decide_differently),
 	};
 
 	snprintf(policies, sizeof(policies), "%s", __FILE__);
 	*strrchr(policies, '/') = '\0';
 	strcat(policies, "/../../policies");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
