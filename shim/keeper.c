@@ -473,6 +473,10 @@ int keeper_main(const struct zygote_launch *launch, const int fds[static KEEPER_
 	prctl(PR_SET_NAME, "cordon-keeper", 0, 0, 0);
 	signals = make_signals();
 	r = signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : read_spec(k, fds[KEEPER_FD_SPEC], launch->spec_bytes);
+	if (r == 0 && k->spec->flags & SPEC_SESSION) {
+		close(k->client);
+		k->client = -1;
+	}
 	if (r == 0)
 		r = make_table(k);
 	if (r == 0) {

@@ -109,6 +109,7 @@ enum spec_flags {
 	SPEC_STDIN_ETX_ONLY = 1 << 1,	/* of what is typed only 0x03 passes */
 	SPEC_NO_NEW_PRIVS = 1 << 2,
 	SPEC_DROP_CAPABILITIES = 1 << 3,
+	SPEC_SESSION = 1 << 4,		/* a browser session: no client waits for it, and it ends with the container */
 };
 
 /* What a keeper applies, in the order lockdown.c documents. Offsets count from the start of the blob; strings end with NUL. */

@@ -7,6 +7,7 @@
 #include "supervisor/base/user.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -27,12 +28,21 @@ static bool parse_number(const char *text, unsigned long *ret_number)
 	return !errno && !*end && *ret_number < UINT32_MAX;
 }
 
-static FILE *open_table(const char *etc_dir, const char *name)
+FILE *user_open_table(const char *etc_dir, const char *name)
 {
 	char path[4096];
+	FILE *file;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", etc_dir, name);
-	return fopen(path, "re");
+	/* Without waiting: root in mode off could have a lease on it. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return NULL;
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
 }
 
 static bool find_passwd(FILE *table, const char *user, struct user_identity *ret)
@@ -64,7 +74,7 @@ static bool is_member(const struct group *g, const char *name)
 
 static void find_groups(const char *etc_dir, struct user_identity *identity)
 {
-	FILE *table = open_table(etc_dir, "group");
+	FILE *table = user_open_table(etc_dir, "group");
 	const struct group *g;
 
 	identity->groups[identity->nr_groups++] = identity->gid;
@@ -83,7 +93,7 @@ int user_find(const char *etc_dir, const char *user, struct user_identity *ret_i
 	bool found = false;
 	FILE *table;
 
-	table = open_table(etc_dir, "passwd");
+	table = user_open_table(etc_dir, "passwd");
 	if (table) {
 		found = find_passwd(table, user, &identity);
 		fclose(table);

@@ -251,6 +251,10 @@ static const struct row rows[] = {
 	REFUSE(fcntl, EPERM, "A signal owner set this way could be any process.", ONE_OF(1, ALL_BITS, F_SETOWN_EX)),
 	REFUSE(ioctl, EPERM, "This terminal ioctl types into another program's input.", ONE_OF(1, ALL_BITS, TIOCSTI, TIOCLINUX)),
 
+	/* What the kernel says where a file system has no leases. Taking one back is no harm. */
+	REFUSE(fcntl, EINVAL, "A lease makes whoever opens the file wait, the supervisor too.", ONE_OF(1, ALL_BITS, F_SETLEASE),
+	       NONE_OF(2, ALL_BITS, F_UNLCK)),
+
 	/* Sockets: TCP, UDP and ping over IP, UNIX, and the netlink that tools read interfaces, sockets and devices with. */
 	REFUSE(socket, EPERM, "Packet sockets go around every address rule.", ONE_OF(0, ALL_BITS, AF_PACKET)),
 	REFUSE(socket, EAFNOSUPPORT, "This address family has no address rules.",

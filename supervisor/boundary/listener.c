@@ -5,6 +5,7 @@
 #include "supervisor/base/sys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -70,6 +71,15 @@ int listener_answer(const struct listener *l, uint64_t id, struct answer answer)
 	if (ioctl(l->fd, SECCOMP_IOCTL_NOTIF_SEND, &response) < 0 && errno != ENOENT)
 		return -errno;
 	return 0;
+}
+
+int listener_give(const struct listener *l, uint64_t id, int fd, bool close_on_exec)
+{
+	struct seccomp_notif_addfd give = {
+		.id = id, .flags = SECCOMP_ADDFD_FLAG_SEND, .srcfd = (uint32_t)fd, .newfd_flags = close_on_exec ? O_CLOEXEC : 0,
+	};
+
+	return ioctl(l->fd, SECCOMP_IOCTL_NOTIF_ADDFD, &give) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 void listener_close(struct listener *l)

@@ -55,4 +55,10 @@ bool listener_waits(const struct listener *l, uint64_t id);
  */
 int listener_answer(const struct listener *l, uint64_t id, struct answer answer);
 
+/*
+ * Ends the call id by giving the caller a duplicate of fd under its next free number, which is what the call returns. Returns 0 also when the caller is gone by
+ * now, or -errno (-EMFILE: its table is full), and the call still waits.
+ */
+int listener_give(const struct listener *l, uint64_t id, int fd, bool close_on_exec);
+
 void listener_close(struct listener *l);

@@ -11,6 +11,7 @@ int cli_health(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_status(int argc, char **argv);
+int cli_workspace(int argc, char **argv);
 
 /* ---- answer.c: what the verbs that ask the supervisor share ---- */
 

@@ -21,13 +21,14 @@ static const struct {
 	{ "doctor", cli_doctor, "which protections really hold here" },
 	{ "metrics", cli_metrics, "the supervisor's numbers, for Prometheus" },
 	{ "audit", cli_audit, "read and verify the audit log" },
+	{ "workspace", cli_workspace, "what agents changed in their workspaces" },
 };
 
 static int usage(FILE *to)
 {
 	fputs("usage: cordon VERB [ARG]...\n\n", to);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		fprintf(to, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
+		fprintf(to, "  %-9s %s\n", verbs[i].name, verbs[i].summary);
 	fputs("\n`cordon VERB --help` explains a verb.\n", to);
 	return to == stdout ? 0 : 2;
 }

@@ -178,7 +178,7 @@ static enum talk_next act_elsewhere(struct enforcer *e, struct talk *t, enum act
 			talk_record_allowed(e, t, path, "checked", 0);
 		t->begun = true;
 		/* The descriptors are the caller's own, so it stays this socket; sockets.h says why that is enough. */
-		if (!t->shared && (t->domain == AF_UNIX || t->domain == AF_NETLINK))
+		if (!t->shared && ((t->domain == AF_UNIX && !(browsers_exist(e) && kind == ACTION_CONNECT)) || t->domain == AF_NETLINK))
 			return talk_continue(e, t);
 	}
 	return by_hand(e, t, kind == ACTION_BIND ? HAND_BIND : HAND_CONNECT);
@@ -211,6 +211,8 @@ enum talk_next bind_act(struct enforcer *e, struct talk *t)
 	talk_acting(t, 0);
 	/* Without CAP_NET_BIND_SERVICE (lower_capabilities()): a port below ip_unprivileged_port_start is EACCES, as for the caller. */
 	r = bind(t->source.fd, (const struct sockaddr *)&t->address, t->address_bytes) < 0 ? errno : 0;
+	if (r == 0)
+		browsers_bound(e, &t->call, t->source.fd);
 	talk_acted(t, 0, r);
 	talk_record_allowed(e, t, "", "emulated", r);
 	return talk_answer(e, t, 0, r);

@@ -367,7 +367,7 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 	_cleanup_free_ const char **roots = NULL;
 	int r;
 
-	roots = plan_roots(e->policy, e->launch_user.home);
+	roots = plan_roots(e->policy, e->launch_user.home, NULL);
 	if (!roots)
 		return err_set(error, -ENOMEM, "out of memory");
 	e->nr_layers = probe_layers(e->layers);
@@ -454,6 +454,8 @@ int enforcer_main(void)
 		return fail(e, EXIT_POLICY, &error);
 	if (open_audit(e, &error) < 0)
 		return fail(e, EXIT_AUDIT, &error);
+	if (browsers_start(e, &error) < 0)
+		return fail(e, EXIT_INTERNAL, &error);
 	adopt_mounts(e, &in);
 	if (prepare_boundary(e, &error) < 0)
 		return fail(e, EXIT_LAYER, &error);

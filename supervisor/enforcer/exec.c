@@ -6,6 +6,7 @@
  * warning. One exec per thread group is in flight: a second one of the group waits here until the first has ended (two seized threads of one
  * process would hang each other in the kernel).
  */
+#include "supervisor/enforcer/browsers.h"
 #include "supervisor/enforcer/digests.h"
 #include "supervisor/enforcer/internal.h"
 #include "supervisor/enforcer/known.h"
@@ -37,6 +38,9 @@ struct flight {
 	struct exec_call exec;
 	struct call call;		/* its slot stays taken until the exec is verified or has failed */
 	pid_t tid, group;
+	bool held;			/* waiting, namely for the agent's browser session */
+	bool tool;			/* of that session */
+	bool snapshot_holds;
 	bool waiting;			/* not judged yet: another exec of its thread group is in flight, or too many are */
 	bool reserved;			/* there is room in the log for the record of its success */
 	uint64_t id;			/* never used twice */
@@ -67,6 +71,8 @@ static struct flight *flight_take(struct enforcer *e)
 
 static void flight_give(struct enforcer *e, struct flight *f)
 {
+	if (f->tool)
+		browsers_leave(e, f->call.launch, f->id);
 	exec_reset(&f->exec);
 	f->next = e->flights->spare;
 	e->flights->spare = f;
@@ -261,6 +267,7 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 		.program = x->file.path,
 		.interpreter = x->script ? x->interpreter : NULL,
 		.environment = (const char *const *)x->env_pointers,
+		.snapshot_holds = f->snapshot_holds,
 	};
 
 	snprintf(link, sizeof(link), "/proc/%d/cwd", f->tid);
@@ -345,12 +352,21 @@ static void refuse_size(struct flight *f)
 					 .reason = "the program is too large for its contents to be verified" };
 }
 
-/* Judges and answers, or flies. */
+/* It is asked again from the start: what was read and judged now may be otherwise then. */
+static void hold(struct enforcer *e, struct flight *f)
+{
+	exec_reset(&f->exec);
+	f->held = f->waiting = true;
+	flight_add(e, f);
+}
+
+/* Judges and answers, flies, or waits. */
 static void begin(struct enforcer *e, struct flight *f)
 {
 	const struct listener *listener = &f->call.launch->listener;
 	uint64_t id = f->call.request->id;
 	struct decision shadow = { 0 };
+	enum browser_next next;
 	int r;
 
 	target_init(&e->target, f->tid);
@@ -377,9 +393,16 @@ static void begin(struct enforcer *e, struct flight *f)
 		notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
 		return flight_give(e, f);
 	}
-	judge_exec(e, f, &shadow);
-	if (f->decision.verdict == VERDICT_ALLOW && f->exec.program.size > (off_t)DIGEST_MAX_BYTES && agents_can_write(f, f->exec.file.path))
-		refuse_size(f);
+	next = browsers_enter(e, &f->call, f->id, &f->exec.file.stat, &f->tool, &f->snapshot_holds, &f->decision);
+	if (next == BROWSER_GO) {
+		judge_exec(e, f, &shadow);
+		if (f->decision.verdict == VERDICT_ALLOW && f->exec.program.size > (off_t)DIGEST_MAX_BYTES && agents_can_write(f, f->exec.file.path))
+			refuse_size(f);
+		if (f->tool && f->decision.verdict == VERDICT_ALLOW)
+			next = browsers_prepare(e, &f->call, f->id, &f->decision);
+	}
+	if (next == BROWSER_WAITS)
+		return hold(e, f);
 	if (f->decision.verdict != VERDICT_ALLOW)
 		return deny(e, f, EACCES);
 	if (f->call.launch->subject.mode == MODE_OFF)
@@ -424,6 +447,7 @@ void exec_handle(struct enforcer *e, const struct call *call)
 	f->id = ++e->flights->last_id;
 	f->hashing = 0;
 	f->sha256[0] = 0;
+	f->held = f->tool = f->snapshot_holds = false;
 	f->waiting = must_wait(e, f);
 	if (f->waiting)
 		flight_add(e, f);
@@ -435,9 +459,38 @@ static struct flight *first_that_may_go(const struct enforcer *e)
 {
 	struct flight *f = e->flights->nr_waiting ? e->flights->flying : NULL;
 
-	while (f && (!f->waiting || must_wait(e, f)))
+	while (f && (!f->waiting || f->held || must_wait(e, f)))
 		f = f->next;
 	return f;
+}
+
+unsigned exec_held(const struct enforcer *e)
+{
+	unsigned nr = 0;
+
+	for (const struct flight *f = e->flights ? e->flights->flying : NULL; f; f = f->next)
+		nr += f->held;
+	return nr;
+}
+
+/* Each once, in their order; whoever waits again stands behind. */
+void exec_resume_held(struct enforcer *e)
+{
+	struct flight *f;
+
+	for (unsigned nr = exec_held(e); nr; nr--) {
+		for (f = e->flights->flying; f && !f->held; f = f->next)
+			;
+		if (!f)
+			return;
+		flight_remove(e, f);
+		f->held = f->waiting = false;
+		f->waiting = must_wait(e, f);
+		if (f->waiting)
+			flight_add(e, f);
+		else
+			begin(e, f);
+	}
 }
 
 /* An exec ended: whoever waited behind it is next, and who comes after one that is refused. A successful one has ended its group's other calls. */
@@ -531,8 +584,10 @@ static void release(struct enforcer *e, struct flight *f, pid_t pid)
 {
 	if (!f->reserved && e->policy->audit_allowed != AUDIT_ALLOWED_NONE && !audit_has_room(e->audit))
 		return kill_at_start(e, f, pid, "the audit log is full, and nothing runs that cannot be recorded");
+	if (f->tool && !browsers_run(e, f->call.launch, pid, f->decision.page))
+		return kill_at_start(e, f, pid, "the state of the agent's browser session cannot be kept");
 	record_allowed(e, f, NULL, "verified");
-	(void)ptrace(PTRACE_DETACH, pid, 0, 0);
+	(void)ptrace(f->tool ? PTRACE_CONT : PTRACE_DETACH, pid, 0, 0); /* the tool's end is to be seen */
 	land(e, f);
 }
 
@@ -588,6 +643,8 @@ bool exec_event(struct enforcer *e, pid_t pid, int status)
 	unsigned long former = (unsigned long)pid;
 	struct flight *f;
 
+	if (browsers_event(e, pid, status))
+		return true;
 	/* A thread that is not the leader execs under its tid and comes out under its group's id; the event says who it was. */
 	if (WIFSTOPPED(status) && event == PTRACE_EVENT_EXEC)
 		(void)ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);

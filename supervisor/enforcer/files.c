@@ -4,8 +4,12 @@
  *
  * CONTINUE is safe here: whatever path a raced argument puts in its place, the kernel holds it to the launch's Landlock write roots and to the
  * read-only tree. Those refuse exactly what is refused here; here it gets its reason and its record.
+ *
+ * One exception: what an agent's process may write of itself in /proc, which is read-only for agents, is opened here and given to it.
  */
 #include "supervisor/enforcer/internal.h"
+
+#include "supervisor/base/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,9 +107,19 @@ static bool is_idle(const struct resolved *object, uint64_t flags)
 	return S_ISDIR(object->stat.st_mode) && (flags & O_TMPFILE) != O_TMPFILE; /* EISDIR */
 }
 
+static void give_process_file(struct enforcer *e, const struct call *call, const struct resolved *object, uint64_t flags)
+{
+	_cleanup_close_ int fd = process_file_open(e, call, object, flags);
+
+	if (fd < 0)
+		notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = -fd });
+	else
+		notify_give(e, call, fd, flags & O_CLOEXEC);
+}
+
 static void judge_object(struct enforcer *e, const struct call *call, const char *asked, const struct resolved *object, uint64_t flags)
 {
-	struct action action = { .kind = ACTION_WRITE, .path = object->path };
+	struct action action = { .kind = ACTION_WRITE, .path = object->path, .own_process = process_file_is_own(e, call->launch, object) };
 	struct decision decision, shadow = { 0 };
 	_cleanup_buf_ struct buf what = { 0 };
 	struct outcome outcome = { .decision = &decision, .verb = "allow", .certainty = "checked", .what = &what };
@@ -128,7 +142,10 @@ static void judge_object(struct enforcer *e, const struct call *call, const char
 		outcome.shadow = off ? &shadow : NULL;
 		record_call(e, call, &outcome);
 	}
-	notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+	if (strcmp(decision.rule, PROCESS_FILE_RULE) == 0 && !(flags & O_PATH))
+		give_process_file(e, call, object, flags);
+	else
+		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
 void file_handle(struct enforcer *e, const struct call *call)

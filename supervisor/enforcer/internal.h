@@ -101,6 +101,7 @@ struct launch_order {			/* everything a spec is made of */
 	bool terminal;			/* one of the client's descriptors is one */
 	int client;			/* taken on success */
 	int stdio[3];			/* borrowed: the zygote gets its own */
+	const char *session_folder;	/* of a browser session's daemon, which writes there too; NULL: an ordinary launch */
 };
 
 /* Returns 0; -EAGAIN when the zygote is full: requests_state_changed() is called when it has room; or -errno with ret_error. */
@@ -147,6 +148,8 @@ void notify_ready(struct enforcer *e, struct source *source, uint32_t events);
 void notify_recover(struct enforcer *e, struct launch *l);
 /* Answers and frees the slot. */
 void notify_answer(struct enforcer *e, const struct call *call, struct answer answer);
+/* Answers with a descriptor: the caller gets a duplicate of fd. */
+void notify_give(struct enforcer *e, const struct call *call, int fd, bool close_on_exec);
 /* Continues a call whose outcome is still to be verified: its slot stays, so that a new enforcer knows, until notify_release(). */
 void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
@@ -172,6 +175,34 @@ int held_start(struct enforcer *e);
 bool held_add(struct enforcer *e, const struct call *call);
 void held_forget(struct enforcer *e, const struct launch *l);
 
+/* ---- browsers.c, browser_daemon.c: agents' browser sessions (browsers.h) ---- */
+
+enum browser_next;
+
+/* Finds the programs, makes the folder; nothing where there is no agent-browser. Returns 0 or -errno with ret_error. */
+int browsers_start(struct enforcer *e, struct err *ret_error);
+/* Whether sessions are given here. */
+bool browsers_exist(const struct enforcer *e);
+/* e->added and the session's variables: NULL-terminated, one allocation, free() it. NULL: out of memory. */
+const char **browsers_environment(const struct enforcer *e, const char *agent, uid_t uid, enum mode mode);
+/* The session that a launch with this flag of its spec is, or has. */
+enum session_role browsers_session(const struct enforcer *e, enum mode mode, uint32_t spec_flags);
+/* Before an exec of this program is judged; flight: which exec, the same each time it is asked again. ret_holds: whether the agent's snapshot holds; ret_is_tool: whether the rest below is to be asked. */
+enum browser_next browsers_enter(struct enforcer *e, const struct call *call, uint64_t flight, const struct stat *program, bool *ret_is_tool,
+				 bool *ret_holds, struct decision *ret_decision);
+/* It was judged, and allowed. */
+enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, uint64_t flight, struct decision *decision);
+void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t flight);
+/* Its program stands verified at its first instruction, traced. Returns false when it must not run. */
+bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, enum page page);
+/* A stop or the end of a tool that runs. Returns whether it was one. */
+bool browsers_event(struct enforcer *e, pid_t pid, int status);
+/* A socket of this launch is bound now. */
+void browsers_bound(struct enforcer *e, const struct call *call, int socket);
+/* Whether what the action connects to is a session's, and the caller may have to do with it. */
+void browsers_judge_target(struct enforcer *e, const struct call *call, struct action *action);
+void browsers_forget(struct enforcer *e, const struct launch *l);
+
 /* ---- exec.c, files.c, paths.c, processes.c, sockets.c: one class of calls each ---- */
 
 void exec_handle(struct enforcer *e, const struct call *call);
@@ -179,6 +210,9 @@ void exec_handle(struct enforcer *e, const struct call *call);
 bool exec_event(struct enforcer *e, pid_t pid, int status);
 /* What digest_ask() was asked for this flight; hex NULL: it cannot be known. */
 void exec_digested(struct enforcer *e, uint64_t flight, const struct exec_identity *identity, const char *hex);
+/* Execs that wait for a browser's command: asked again. How many still wait. */
+void exec_resume_held(struct enforcer *e);
+unsigned exec_held(const struct enforcer *e);
 /* Forgets what belongs to a launch that ends. */
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
@@ -187,6 +221,12 @@ void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 /* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
 bool file_is_left_to_kernel(const struct decision *decision);
+/* Whether pid, or the process of that thread, descends from a launch of the same zygote. */
+bool process_is_own(const struct enforcer *e, const struct launch *l, pid_t pid);
+/* Whether the object is a file directly in /proc/PID or /proc/PID/task/TID of a process that the caller's agent launched. */
+bool process_file_is_own(const struct enforcer *e, const struct launch *l, const struct resolved *object);
+/* Opens that file, in a /proc that agents do not have, if the caller's uid owns it. Returns a descriptor or -errno. */
+int process_file_open(const struct enforcer *e, const struct call *call, const struct resolved *object, uint64_t flags);
 /* Whether the object is a file of /proc that stands for a process of Cordon's. */
 bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object);
 void socket_handle(struct enforcer *e, const struct call *call);
@@ -261,10 +301,10 @@ int watch_start(struct enforcer *e);
 
 /* ---- plan.c: what the policy means on this machine ---- */
 
-/* The folders a launch of a user with this home may write; NULL-terminated, one allocation, free() it. */
-const char **plan_roots(const struct policy *policy, const char *home);
+/* The folders a launch of a user with this home may write, and another one unless NULL; NULL-terminated, one allocation, free() it. */
+const char **plan_roots(const struct policy *policy, const char *home, const char *another);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
-const char **plan_protected(const struct policy *policy);
+const char **plan_protected(const struct policy *policy);	/* NULL with errno also when passwd cannot be read */
 /* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
 int plan_gateway(const char *const *image, const char *hosts, struct scope *ret_gateway);
 /* The agents' mount namespace for this class, made when there is none yet. Returns a descriptor of e's, or -errno with ret_error. */
@@ -319,6 +359,7 @@ struct enforcer {
 	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
+	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
 	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */
 	struct digests *digests;	/* digests.c's own */

@@ -52,6 +52,7 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 	status_ended(e, l);
 	exec_forget(e, l);
 	socket_forget(e, l);
+	browsers_forget(e, l);
 	held_forget(e, l);
 	source_close(e, &l->keeper);
 	source_close(e, &l->calls);

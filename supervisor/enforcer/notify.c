@@ -55,6 +55,16 @@ void notify_answer(struct enforcer *e, const struct call *call, struct answer an
 	notify_release(e, call);
 }
 
+void notify_give(struct enforcer *e, const struct call *call, int fd, bool close_on_exec)
+{
+	int r = listener_give(&call->launch->listener, call->request->id, fd, close_on_exec);
+
+	if (r < 0)
+		return notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = -r });
+	set_stage(call->slot, SLOT_ACTED);
+	notify_release(e, call);
+}
+
 void notify_continue_judged(const struct call *call)
 {
 	set_stage(call->slot, SLOT_JUDGED);

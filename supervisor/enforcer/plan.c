@@ -79,10 +79,13 @@ static const char **fixed_masks(const struct policy *policy, bool off)
 const char **plan_protected(const struct policy *policy)
 {
 	const struct strings *names = &policy->paths.protected_names;
-	FILE *table = fopen("/etc/passwd", "re");
+	FILE *table = user_open_table("/etc", "passwd");
 	const struct passwd *p;
 	struct list l = { 0 };
 
+	/* A table that is there and cannot be read is no table without homes: their secrets would lie open. */
+	if (!table && errno != ENOENT)
+		return NULL;
 	while (table && (p = fgetpwent(table)))
 		for (size_t i = 0; p->pw_dir[0] == '/' && i < names->nr; i++)
 			if (names->items[i][0] == '~')
@@ -92,7 +95,7 @@ const char **plan_protected(const struct policy *policy)
 	return list_finish(&l);
 }
 
-const char **plan_roots(const struct policy *policy, const char *home)
+const char **plan_roots(const struct policy *policy, const char *home, const char *another)
 {
 	const struct paths *p = &policy->paths;
 	struct list l = { 0 };
@@ -101,6 +104,8 @@ const char **plan_roots(const struct policy *policy, const char *home)
 		add_expanded(&l, p->write.items[i], home);
 	for (size_t i = 0; i < p->allowed_roots.nr; i++)
 		add_expanded(&l, p->allowed_roots.items[i], home);
+	if (another)
+		list_add(&l, another, "");
 	return list_finish(&l);
 }
 
@@ -112,11 +117,12 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 
 	if (e->mounts[off] >= 0)
 		return e->mounts[off];
-	roots = plan_roots(e->policy, e->launch_user.home);
+	/* Sessions' folders are written by their daemons, and by no other launch: its Landlock layer says so. */
+	roots = plan_roots(e->policy, e->launch_user.home, !off && browsers_exist(e) ? e->policy->browser.folder : NULL);
 	masks = fixed_masks(e->policy, off);
 	homes = plan_protected(e->policy);
 	if (!roots || !masks || !homes)
-		return err_set(ret_error, -ENOMEM, "out of memory");
+		return err_set(ret_error, -EIO, "the masks cannot be planned: %s", strerror(errno));
 	plan.write_roots = roots;
 	plan.masks = masks;
 	plan.homes = off ? NULL : homes;

@@ -157,6 +157,11 @@ static enum reach find_reach(const struct enforcer *e, const struct call *call, 
 	}
 }
 
+bool process_is_own(const struct enforcer *e, const struct launch *l, pid_t pid)
+{
+	return reach_of_process(e, l, pid) == REACH_OWN;
+}
+
 bool process_file_is_cordons(const struct enforcer *e, const struct launch *l, const struct resolved *object)
 {
 	struct statfs fs;

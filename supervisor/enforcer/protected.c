@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define EVENTS_A_ROUND 32
@@ -54,13 +55,14 @@ int protected_adopt(struct enforcer *e, int fd)
 
 int protected_start(struct enforcer *e, struct err *ret_error)
 {
-	_cleanup_free_ const char **homes = plan_protected(e->policy);
+	_cleanup_free_ const char **homes = NULL;
 	int fd;
 
 	if (e->guard.fd >= 0 || e->mounts[0] < 0)
 		return 0;
+	homes = plan_protected(e->policy);
 	if (!homes)
-		return err_set(ret_error, -ENOMEM, "out of memory");
+		return err_set(ret_error, -EIO, "/etc/passwd cannot be read: %s", strerror(errno));
 	fd = guard_open(e->mounts[0], homes, ret_error);
 	if (fd < 0)
 		return fd;

@@ -258,6 +258,7 @@ static void start(struct enforcer *e, struct request *r)
 		.agent = r->agent, .cwd = r->cwd, .argv = r->argv, .flags = r->head.flags, .timeout_ms = r->head.timeout_ms,
 		.rows = r->head.rows, .columns = r->head.columns, .user = &user, .client = r->source.fd,
 	};
+	_cleanup_free_ const char **added = NULL;
 	struct decision decision;
 	char **environment = NULL;
 	struct err error = { 0 };
@@ -269,8 +270,9 @@ static void start(struct enforcer *e, struct request *r)
 		result = check_container(e, order.mode, &error);
 	if (result < 0)
 		return request_fail(e, r, error.text);
-	if (judge_launch_environment(e->policy, order.mode, &(struct launch_user_facts){ user.name, user.home, user.shell }, e->image,
-				     (const char *const *)r->environment, e->added, CORDON_ENTRY_DIR, &decision, &environment) < 0)
+	added = browsers_environment(e, r->agent, user.uid, order.mode);
+	if (!added || judge_launch_environment(e->policy, order.mode, &(struct launch_user_facts){ user.name, user.home, user.shell }, e->image,
+					       (const char *const *)r->environment, added, CORDON_ENTRY_DIR, &decision, &environment) < 0)
 		return request_fail(e, r, "out of memory");
 	if (decision.verdict != VERDICT_ALLOW) {
 		refuse(e, r, &order, &decision);

@@ -114,6 +114,8 @@ static void judge_unix(struct enforcer *e, struct talk *t, enum action_kind kind
 		action.kind = ACTION_WRITE; /* it creates the file */
 	else
 		action.kind = ACTION_CONNECT;
+	if (action.kind == ACTION_CONNECT)
+		browsers_judge_target(e, &t->call, &action);
 	notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
 }
 
@@ -123,6 +125,8 @@ static void judge_ip(struct enforcer *e, struct talk *t, enum action_kind kind, 
 		.kind = kind, .address = (const struct sockaddr *)&t->address, .address_bytes = t->address_bytes, .socket_type = t->type,
 	};
 
+	if (kind == ACTION_CONNECT)
+		browsers_judge_target(e, &t->call, &action);
 	notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
 	if ((t->decision.verdict == VERDICT_ALLOW && ret_shadow->verdict == VERDICT_ALLOW) || kind == ACTION_BIND ||
 	    !loopback_is(action.address, t->address_bytes))

@@ -14,7 +14,8 @@
  * but a packet filter would stop such a datagram. So the number must not be able to change. It cannot when the caller is the only thread of its
  * process: its descriptor table is then its own (the filter refuses CLONE_FILES without CLONE_THREAD, pidfd_getfd is refused, and descriptors
  * arrive by calls of the table's owner, who waits for us). Then the family of the socket is a fact, and what is continued is
- *   - AF_UNIX: whatever the address in memory becomes, it stays a UNIX address: masks over the forbidden sockets and the Landlock scope hold;
+ *   - AF_UNIX: whatever the address in memory becomes, it stays a UNIX address: masks over the forbidden sockets and the Landlock scope hold
+ *     (not where there are browser sessions: their sockets are the agent's own and no mask can stand over them);
  *   - AF_NETLINK: capabilities hold, and they are the caller's;
  *   - TCP sends: the kernel looks at their address with MSG_FASTOPEN only, and flags are in a register;
  * and everything else, which is all that goes to an address of the internet and all calls of processes with several threads, is performed: IP on

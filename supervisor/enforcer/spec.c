@@ -90,7 +90,7 @@ static int put_boundary(const struct enforcer *e, const struct launch_order *o, 
 
 int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order *o, struct buf *b)
 {
-	_cleanup_free_ const char **roots = plan_roots(e->policy, o->user->home);
+	_cleanup_free_ const char **roots = plan_roots(e->policy, o->user->home, o->session_folder);
 	struct spec s = {
 		.magic = PROTO_MAGIC, .version = PROTO_VERSION, .launch_id = id, .uid = o->user->uid, .gid = o->user->gid,
 		.nr_groups = o->user->nr_groups, .umask = 022, .timeout_ms = o->timeout_ms, .rows = o->rows, .columns = o->columns,
@@ -105,6 +105,8 @@ int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order 
 	buf_append(b, &s, sizeof(s));
 	if (o->terminal || o->flags & REQUEST_TTY)
 		s.flags |= SPEC_TTY;
+	if (o->session_folder)
+		s.flags |= SPEC_SESSION;
 	r = put_boundary(e, o, roots, b, &s);
 	if (r < 0)
 		return r;
@@ -178,6 +180,7 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes)
 		.frozen_paths = e->frozen_paths,
 		.launch_environment = l->environment,
 		.gateway = e->gateway.nr ? &e->gateway : NULL,
+		.session = browsers_session(e, (enum mode)s->mode, s->flags),
 		.transport = judge_transport(e->policy, l->argv, NULL),
 	};
 	return 0;

@@ -70,20 +70,31 @@ static int settle_mode(const struct init_options *o, struct init_settings *s, st
 	return 0;
 }
 
-/* The runtime's grace, where it is not Docker's (docker stop -t, terminationGracePeriodSeconds): the end is spread over what there is. */
-static int settle_grace(struct init_settings *s, struct err *ret_error)
+/* A number of seconds from the environment; 0 when it is not set. */
+static int settle_seconds(const char *variable, unsigned least, unsigned most, unsigned *ret_seconds, struct err *ret_error)
 {
-	const char *value = getenv("CORDON_STOP_GRACE_S");
+	const char *value = getenv(variable);
 	unsigned long seconds;
 	char *end;
 
 	if (!value || !*value)
 		return 0;
 	seconds = strtoul(value, &end, 10);
-	if (*end || *value < '0' || *value > '9' || seconds < 4 || seconds > 3600)
-		return err_set(ret_error, -EINVAL, "CORDON_STOP_GRACE_S: expected a number of seconds from 4 to 3600");
-	s->stop_grace_s = (unsigned)seconds;
+	if (*end || *value < '0' || *value > '9' || seconds < least || seconds > most)
+		return err_set(ret_error, -EINVAL, "%s: expected a number of seconds from %u to %u", variable, least, most);
+	*ret_seconds = (unsigned)seconds;
 	return 0;
+}
+
+/*
+ * The runtime's grace, where it is not Docker's (docker stop -t, terminationGracePeriodSeconds): the end is spread over what there is. And how long a
+ * certificate is used before it is renewed.
+ */
+static int settle_times(struct init_settings *s, struct err *ret_error)
+{
+	int r = settle_seconds("CORDON_STOP_GRACE_S", 4, 3600, &s->stop_grace_s, ret_error);
+
+	return r < 0 ? r : settle_seconds("CORDON_CA_RENEW_S", 1, CA_DAYS * 86400 / 2, &s->ca_renew_s, ret_error);
 }
 
 static int settle(const struct init_options *o, struct init_settings *s, struct buf *problem, struct err *ret_error)
@@ -99,7 +110,7 @@ static int settle(const struct init_options *o, struct init_settings *s, struct 
 	s->run = first_of(NULL, "CORDON_RUN_ID", first_of(NULL, "STRIX_RUN_ID", NULL));
 	s->live_sources = getenv("CORDON_LIVE_SOURCES");
 	s->command = o->command;
-	if (settle_grace(s, ret_error) < 0)
+	if (settle_times(s, ret_error) < 0)
 		return -EINVAL;
 	return settle_mode(o, s, problem, ret_error);
 }

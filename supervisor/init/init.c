@@ -265,6 +265,8 @@ static int timeout_ms(const struct init *init, uint64_t now)
 	next = counters_deadline(init);
 	if (next < first)
 		first = next;
+	if (init->renew_ms < first && init->drain.phase == DRAIN_NONE)
+		first = init->renew_ms;
 	if (first == NEVER)
 		return -1;
 	return first <= now ? 0 : first - now > 3600000 ? 3600000 : (int)(first - now);
@@ -286,6 +288,7 @@ static void loop(struct init *init)
 		signals_check_faults(init);
 		enforcer_tick(init, now_ms());
 		services_tick(init, now_ms());
+		trust_tick(init, now_ms());
 		drain_tick(init, now_ms());
 		counters_tick(init, now_ms());
 	}
@@ -361,6 +364,7 @@ int init_run(const struct init_settings *settings)
 	int exit_code;
 
 	init.enforcer.channel = -1;
+	init.renew_ms = NEVER;
 	init.enforcer.start_ms = init.enforcer.deadline_ms = init.enforcer.release_ms = NEVER;
 	init.state = STATE_STOPPED; /* so that boot is a change */
 	if (open_all(&init, &exit_code, &e) < 0) {

@@ -121,9 +121,21 @@ char *probe_certificate(const char *text);
 
 /* ---- trust.c: the CA and who believes it ---- */
 
+#define CA_DAYS 2		/* renewed after half of it */
+#define TRUST_CLIENTS_MAX 4
+
+struct trust_client {		/* one way by which clients believe the CA, looked at after it was prepared */
+	char name[16];
+	bool degraded;
+	char why[200];
+};
+
 struct trust_report {		/* shared memory: the helper writes, PID 1 reads after it exited */
 	bool degraded, spare_dir;
 	char why[400];		/* what was not possible, or the error */
+	int64_t expires;	/* seconds since the epoch: the certificate's end */
+	struct trust_client clients[TRUST_CLIENTS_MAX];
+	unsigned nr_clients;
 };
 
 struct trust_job {
@@ -131,6 +143,7 @@ struct trust_job {
 	const char *short_id;
 	struct user_identity owner;		/* the proxy: may read the key */
 	bool p12;				/* which imports the CA as PKCS#12 */
+	bool renew;				/* a new certificate for the key that is in use */
 	uint16_t port;
 	struct trust_report *report;
 };
@@ -144,13 +157,19 @@ char *trust_environment(const char *trust_dir, uint16_t port);
 int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error);
 /* A tool of the image with a clean environment. out_fd -1: its output goes nowhere. Returns its exit code or -errno. */
 int trust_run_tool(char *const *argv, int out_fd);
+/* Whether the tool prints the certificate that the file at this path holds. */
+bool trust_tool_prints(char *const *argv, const char *certificate_path);
 
-struct trust_browser_job {
-	const char *trust_dir;
-	char home[256];
-};
-/* Forked helper as the launch user: the NSS database of its home, which Chromium believes. */
-int trust_run_browser(void *job);
+/* A new certificate for the key in the CA folder, put in the old one's place there. Returns 0 or -errno with ret_error. */
+int trust_renew_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error);
+
+/*
+ * trust_clients.c, a forked helper beside the running container: looks whether the system's store and the bundle verify the CA, and puts it into what
+ * takes seconds: the NSS databases of users' homes, which browsers believe, and Java's key store. Each by its effect, in report->clients. Returns 0.
+ */
+int trust_run_clients(void *job);
+/* trust_java.c: the Java that is installed; fills why when something is degraded. Returns 1 when there is none, else 0. */
+int trust_java(const struct trust_job *job, const char *certificate_path, struct trust_client *client);
 
 /* ---- trust_file.c ---- */
 
@@ -236,12 +255,11 @@ struct init {
 	struct service_run *services;
 	size_t nr_services;
 	enum trust_step trust_step;
-	pid_t trust_pid, browser_pid, workspace_pid;
+	pid_t trust_pid, clients_pid, workspace_pid;
+	uint64_t renew_ms;		/* when the CA's certificate is renewed */
 	bool workspaces_done;
 	struct workspace_report *workspace_report;
 	struct trust_report *trust_report;
-	struct trust_job trust_job;
-	struct trust_browser_job browser_job;
 	char *environment;		/* for launches; NULL until trust is done */
 	pid_t command_pid;
 	bool command_begun, was_ready, tty_given;
@@ -285,7 +303,8 @@ void enforcer_free(struct init *init);
 /* trust_step.c: PID 1's side of trust.c */
 void trust_start(struct init *init);
 void trust_on_exit(struct init *init, int status);
-void trust_on_browser_exit(struct init *init, int status);
+void trust_on_clients_exit(struct init *init, int status);
+void trust_tick(struct init *init, uint64_t now);
 const char *trust_dir(const struct init *init);
 
 /* service_log.c */

@@ -47,8 +47,8 @@ static void dispatch(struct init *init, pid_t pid, int status)
 		trust_on_exit(init, status);
 	else if (pid == init->workspace_pid)
 		workspaces_on_exit(init, status);
-	else if (pid == init->browser_pid)
-		trust_on_browser_exit(init, status);
+	else if (pid == init->clients_pid)
+		trust_on_clients_exit(init, status);
 	else if (!is_service_child(init, pid, status))
 		init->orphans_reaped++;
 }

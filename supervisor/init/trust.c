@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define HELPER_TIMEOUT_S 30
-#define CERTIFICATE_LIMIT_BYTES 65536
 
 static void doubt(struct trust_report *report, const char *text)
 {
@@ -41,20 +41,22 @@ static void store_path(const struct trust_job *job, char ret_path[static PATH_MA
 	join(ret_path, job->settings->etc_dir, "ssl/certs/ca-certificates.crt");
 }
 
-static void add_root(const char *path, const struct buf *system, struct buf *roots)
+/* Every certificate of a file that the system has not, byte for byte (an image that ran update-ca-certificates has it), and that was not added yet. */
+static void add_roots(const char *path, const struct buf *system, struct buf *roots)
 {
 	_cleanup_buf_ struct buf file = { 0 };
-	const char *begin;
+	const char *begin, *rest;
 	size_t len;
 
-	if (io_read_file(AT_FDCWD, path, CERTIFICATE_LIMIT_BYTES, &file) < 0)
+	/* The system's store may be what is named: our block in it holds the CA of before. */
+	if (trust_file_without_block(path, &file) < 0 || !file.data)
 		return;
-	len = trust_find_certificate(file.data, &begin);
-	/* An image that ran update-ca-certificates has it already, byte for byte. */
-	if (!len || (system->len && memmem(system->data, system->len, begin, len)))
-		return;
-	buf_append(roots, begin, len);
-	buf_char(roots, '\n');
+	for (rest = file.data; (len = trust_find_certificate(rest, &begin)); rest = begin + len) {
+		if ((system->len && memmem(system->data, system->len, begin, len)) || (roots->len && memmem(roots->data, roots->len, begin, len)))
+			continue;
+		buf_append(roots, begin, len);
+		buf_char(roots, '\n');
+	}
 }
 
 /* Roots that were put (or mounted) where Debian looks for them, without the slow run that would have added them. */
@@ -72,9 +74,33 @@ static void add_local_roots(const char *dir, const struct buf *system, struct bu
 		if (!suffix || strcmp(suffix, ".crt") != 0)
 			continue;
 		join(path, dir, entry->d_name);
-		add_root(path, system, roots);
+		add_roots(path, system, roots);
 	}
 	closedir(folder);
+}
+
+/* These replace a program's roots, so they name the bundle with everything in it … */
+static const char *const bundle_names[] = { "SSL_CERT_FILE",	"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+					    "PIP_CERT", "CARGO_HTTP_CAINFO",  "AWS_CA_BUNDLE",  "NIX_SSL_CERT_FILE" };
+/* … and these add to them. */
+static const char *const extra_names[] = { "NODE_EXTRA_CA_CERTS", "DENO_CERT" };
+
+/* The image's own such variables take ours for value; what the files they named made believed stays so. */
+static void add_named_roots(const struct trust_job *job, const struct buf *system, struct buf *roots)
+{
+	const size_t nr = ARRAY_SIZE(bundle_names) + ARRAY_SIZE(extra_names);
+	char ours[2][PATH_MAX];
+
+	join(ours[0], job->settings->trust_dir, "");
+	join(ours[1], job->settings->trust_spare_dir, "");
+	for (size_t i = 0; i < nr; i++) {
+		const char *name = i < ARRAY_SIZE(bundle_names) ? bundle_names[i] : extra_names[i - ARRAY_SIZE(bundle_names)];
+		const char *path = getenv(name);
+
+		/* One of an earlier start would bring its CA back. */
+		if (path && *path == '/' && strncmp(path, ours[0], strlen(ours[0])) != 0 && strncmp(path, ours[1], strlen(ours[1])) != 0)
+			add_roots(path, system, roots);
+	}
 }
 
 /* What we have to say: the CA (last) and the bundle with everything in it. */
@@ -96,6 +122,7 @@ static int compose(struct trust_job *job, const struct buf *certificate, struct 
 		doubt(job->report, "there is no system certificate bundle (ca-certificates is not installed)");
 	ret->certificate = certificate;
 	add_local_roots(job->settings->local_ca_dir, &system, &ret->roots);
+	add_named_roots(job, &system, &ret->roots);
 	buf_append(&ret->roots, certificate->data, certificate->len);
 	buf_append(&ret->bundle, system.data, system.len);
 	if (system.len && system.data[system.len - 1] != '\n')
@@ -234,14 +261,16 @@ int trust_run(void *argument)
 
 	alarm(HELPER_TIMEOUT_S);
 	umask(077);
-	r = trust_make_ca(job, &certificate, &e);
+	r = job->renew ? trust_renew_ca(job, &certificate, &e) : trust_make_ca(job, &certificate, &e);
 	if (r == 0 && compose(job, &certificate, &p) < 0)
 		r = err_set(&e, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = publish(job, &p, &e);
 	if (r == 0) {
 		append_to_store(job, &p);
-		write_proxy_files(job);
+		if (!job->renew)
+			write_proxy_files(job);
+		job->report->expires = time(NULL) + CA_DAYS * 86400;
 	} else {
 		snprintf(job->report->why, sizeof(job->report->why), "%.399s", e.text);
 	}
@@ -250,49 +279,41 @@ int trust_run(void *argument)
 	return r == 0 ? 0 : 1;
 }
 
+static const char *lowest(const char *first, const char *second)
+{
+	const char *value = getenv(first);
+
+	return value && *value ? value : getenv(second);
+}
+
+/* Ours first; what the image leaves to other ways stays left to them. */
+static void put_no_proxy(struct buf *text)
+{
+	static const char own[] = "localhost,127.0.0.1,::1";
+	const char *theirs = lowest("no_proxy", "NO_PROXY");
+	const bool more = theirs && strcmp(theirs, own) != 0 && !strpbrk(theirs, "\r\n");
+
+	for (int i = 0; i < 2; i++)
+		buf_format(text, "%s%s=%s%s%s", i ? "\n" : "", i ? "NO_PROXY" : "no_proxy", own, more ? "," : "", more ? theirs : "");
+}
+
 char *trust_environment(const char *dir, uint16_t port)
 {
 	static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY" };
-	/* These replace a program's roots, so they name the bundle with everything in it … */
-	static const char *const bundles[] = { "SSL_CERT_FILE",	    "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
-					       "PIP_CERT", "CARGO_HTTP_CAINFO",  "AWS_CA_BUNDLE",  "NIX_SSL_CERT_FILE" };
-	/* … and these add to them. */
-	static const char *const certificates[] = { "NODE_EXTRA_CA_CERTS", "DENO_CERT" };
 	struct buf text = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(proxies); i++)
 		buf_format(&text, "%s=http://127.0.0.1:%u\n", proxies[i], port);
-	for (size_t i = 0; i < ARRAY_SIZE(bundles); i++)
-		buf_format(&text, "%s=%s/bundle.pem\n", bundles[i], dir);
-	for (size_t i = 0; i < ARRAY_SIZE(certificates); i++)
-		buf_format(&text, "%s=%s/ca.pem\n", certificates[i], dir);
-	buf_text(&text, "no_proxy=localhost,127.0.0.1,::1\nNO_PROXY=localhost,127.0.0.1,::1");
+	for (size_t i = 0; i < ARRAY_SIZE(bundle_names); i++)
+		buf_format(&text, "%s=%s/bundle.pem\n", bundle_names[i], dir);
+	/* Where the image added others, all of them; else the CA alone, which is read sooner. */
+	for (size_t i = 0; i < ARRAY_SIZE(extra_names); i++)
+		buf_format(&text, "%s=%s/%s\n", extra_names[i], dir, getenv(extra_names[i]) ? "bundle.pem" : "ca.pem");
+	buf_text(&text, "NODE_USE_ENV_PROXY=1\n"); /* without it Node reads none of the above; before 22.21 it does not know it */
+	put_no_proxy(&text);
 	if (text.failed) {
 		buf_free(&text);
 		return NULL;
 	}
 	return text.data;
-}
-
-int trust_run_browser(void *argument)
-{
-	struct trust_browser_job *job = argument;
-	char database[PATH_MAX], folder[PATH_MAX], certificate[PATH_MAX];
-	char *const create[] = { "certutil", "-N", "-d", database, "--empty-password", NULL };
-	char *const forget[] = { "certutil", "-D", "-d", database, "-n", "Cordon CA", NULL };
-	char *const add[] = { "certutil", "-A", "-d", database, "-n", "Cordon CA", "-t", "C,,", "-i", certificate, NULL };
-
-	alarm(HELPER_TIMEOUT_S);
-	umask(077);
-	join(folder, job->home, ".pki");
-	(void)mkdir(folder, 0700);
-	join(folder, job->home, ".pki/nssdb");
-	(void)mkdir(folder, 0700);
-	snprintf(database, sizeof(database), "sql:%.4000s", folder);
-	join(certificate, job->trust_dir, "ca.pem");
-	join(folder, job->home, ".pki/nssdb/cert9.db");
-	if (access(folder, F_OK) < 0 && trust_run_tool(create, -1) != 0)
-		return 1;
-	(void)trust_run_tool(forget, -1);
-	return trust_run_tool(add, -1) == 0 ? 0 : 1;
 }

@@ -6,6 +6,7 @@
  */
 #include "supervisor/init/internal.h"
 
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/io.h"
 
 #include <dirent.h>
@@ -18,7 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CA_DAYS "2"
+#define DAYS_TEXT(days) DAYS_TEXT_OF(days)
+#define DAYS_TEXT_OF(days) #days
 #define FILE_LIMIT_BYTES 65536
 
 static void join(char ret_path[static PATH_MAX], const char *dir, const char *name)
@@ -39,6 +41,28 @@ int trust_run_tool(char *const *argv, int out_fd)
 		if (errno != EINTR)
 			return -errno;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool trust_tool_prints(char *const *argv, const char *certificate_path)
+{
+	_cleanup_close_ int read_end = -1, write_end = -1;
+	_cleanup_buf_ struct buf output = { 0 }, file = { 0 };
+	_cleanup_free_ char *theirs = NULL, *ours = NULL;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return false;
+	read_end = ends[0];
+	write_end = ends[1];
+	if (trust_run_tool(argv, write_end) != 0)	/* a certificate is less than a pipe takes */
+		return false;
+	close(TAKE_FD(write_end));
+	if (io_read_all(read_end, FILE_LIMIT_BYTES, &output) < 0 || io_read_file(AT_FDCWD, certificate_path, FILE_LIMIT_BYTES, &file) < 0 ||
+	    !output.data || !file.data)
+		return false;
+	theirs = probe_certificate(output.data);
+	ours = probe_certificate(file.data);
+	return theirs && ours && strcmp(theirs, ours) == 0;
 }
 
 static int read_text(const char *path, struct buf *ret_text)
@@ -82,18 +106,21 @@ static int write_openssl_config(const struct trust_job *job, const char *path, s
 	return trust_file_write(path, text, (size_t)len, 0600, NULL, ret_error);
 }
 
-static int run_openssl(const struct trust_job *job, const char *key, const char *certificate, struct err *ret_error)
+/* renew: the key at key_path stays, and so every certificate that it signed is good under the old and the new certificate. */
+static int run_openssl(const struct trust_job *job, const char *dir, bool renew, const char *key, const char *certificate, struct err *ret_error)
 {
 	char config[PATH_MAX];
-	char *const argv[] = { "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-sha256", "-days",
-			       CA_DAYS, "-config", config, "-keyout", (char *)(uintptr_t)key, "-out", (char *)(uintptr_t)certificate, NULL };
+	char *const make[] = { "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-sha256", "-days",
+			       DAYS_TEXT(CA_DAYS), "-config", config, "-keyout", (char *)(uintptr_t)key, "-out", (char *)(uintptr_t)certificate, NULL };
+	char *const again[] = { "openssl", "req", "-x509", "-new", "-key", (char *)(uintptr_t)key, "-sha256", "-days", DAYS_TEXT(CA_DAYS), "-config",
+				config, "-out", (char *)(uintptr_t)certificate, NULL };
 	int r;
 
-	join(config, job->settings->ca_dir, "openssl.cnf");
+	join(config, dir, "openssl.cnf");
 	r = write_openssl_config(job, config, ret_error);
 	if (r < 0)
 		return r;
-	r = trust_run_tool(argv, -1);
+	r = trust_run_tool(renew ? again : make, -1);
 	(void)unlink(config);
 	if (r == 127)
 		return err_set(ret_error, -ENOENT, "openssl is not installed; the image needs it");
@@ -153,7 +180,7 @@ int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, stru
 		return r;
 	join(key_path, dir, "key.pem");
 	join(certificate_path, dir, "certificate.pem");
-	r = run_openssl(job, key_path, certificate_path, ret_error);
+	r = run_openssl(job, dir, false, key_path, certificate_path, ret_error);
 	if (r < 0)
 		return r;
 	r = read_text(key_path, &key);
@@ -170,5 +197,46 @@ int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, stru
 	/* Only now is the folder the proxy's: no file was written by root into a folder of somebody else. */
 	if (r == 0 && geteuid() == 0 && chown(dir, job->owner.uid, job->owner.gid) < 0)
 		r = err_set(ret_error, -errno, "cannot give %s to the proxy: %s", dir, strerror(errno));
+	return r;
+}
+
+static int renew_in(const struct trust_job *job, const char *dir, struct buf *ret_certificate, struct err *ret_error)
+{
+	char pair[PATH_MAX], key_path[PATH_MAX], certificate_path[PATH_MAX];
+	_cleanup_buf_ struct buf both = { 0 }, key = { 0 };
+	const char *end;
+	int r;
+
+	join(pair, job->settings->ca_dir, "mitmproxy-ca.pem");
+	r = read_text(pair, &both);
+	end = r == 0 && both.data ? strstr(both.data, "-----BEGIN CERTIFICATE-----") : NULL;
+	if (!end)
+		return err_set(ret_error, r < 0 ? r : -EBADMSG, "cannot read the CA's key from %s", pair);
+	buf_append(&key, both.data, (size_t)(end - both.data));
+	join(key_path, dir, "key.pem");
+	join(certificate_path, dir, "certificate.pem");
+	r = key.failed ? -ENOMEM : trust_file_write(key_path, key.data, key.len, 0600, NULL, ret_error);
+	if (r == 0)
+		r = run_openssl(job, dir, true, key_path, certificate_path, ret_error);
+	if (r == 0 && read_text(certificate_path, ret_certificate) < 0)
+		r = err_set(ret_error, -EIO, "cannot read what openssl wrote");
+	if (r == 0)
+		r = store_pair(job, &key, ret_certificate, ret_error);
+	explicit_bzero(both.data, both.len);
+	explicit_bzero(key.data, key.len);
+	return r;
+}
+
+/* The CA's folder is the proxy's by now: openssl works in one of ours, where nobody can put a link in its way. */
+int trust_renew_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error)
+{
+	char dir[PATH_MAX];
+	int r;
+
+	join(dir, job->settings->run_dir, "ca-XXXXXX");
+	if (!mkdtemp(dir))
+		return err_set(ret_error, -errno, "cannot make a folder in %s: %s", job->settings->run_dir, strerror(errno));
+	r = renew_in(job, dir, ret_certificate, ret_error);
+	(void)remove_folder(dir);
 	return r;
 }

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define RENEW_AGAIN_MS 600000	/* after a renewal that failed: hours are left */
+
 static void tell(struct init *init, const char *name, const char *state, const char *why)
 {
 	_cleanup_buf_ struct buf text = { 0 };
@@ -26,6 +28,8 @@ static void tell(struct init *init, const char *name, const char *state, const c
 	json_int(&j, "pid", 0);
 	json_text(&j, "why", why);
 	json_uint(&j, "restarts", 0);
+	if (strcmp(name, "trust") == 0 && init->trust_report->expires)
+		json_int(&j, "expires", init->trust_report->expires);
 	json_object_end(&j);
 	if (!text.failed)
 		enforcer_tell(init, INIT_SERVICE, 0, text.data);
@@ -44,12 +48,35 @@ static bool names_p12(const struct strings *command)
 	return false;
 }
 
+static int fill_job(struct init *init, struct trust_job *ret_job, struct err *ret_error)
+{
+	const struct service_run *proxy = services_proxy(init);
+
+	*ret_job = (struct trust_job){ .settings = init->settings, .short_id = init->boot, .report = init->trust_report,
+				       .port = proxy->policy->port, .p12 = names_p12(&proxy->policy->command) };
+	if (geteuid() == 0)
+		return user_find(init->settings->etc_dir, proxy->policy->user, &ret_job->owner, ret_error);
+	ret_job->owner = (struct user_identity){ .uid = geteuid(), .gid = getegid() };
+	return 0;
+}
+
+static pid_t start_helper(struct init *init, int (*run)(void *), bool renew, struct err *ret_error)
+{
+	struct spawn spawn = { .in_fd = -1, .out_fd = -1, .error_fd = 2, .channel_fd = -1 };
+	struct trust_job job;
+	pid_t pid = fill_job(init, &job, ret_error);
+
+	if (pid < 0)
+		return pid;
+	job.renew = renew;
+	pid = spawn_function(&spawn, run, &job);
+	return pid < 0 ? err_set(ret_error, pid, "cannot fork: %s", strerror(-pid)) : pid;
+}
+
 /* The CA is made while the enforcer probes the kernel: the two do not need each other. */
 void trust_start(struct init *init)
 {
 	const struct service_run *proxy = services_proxy(init);
-	struct trust_job job = { .settings = init->settings, .short_id = init->boot, .report = init->trust_report };
-	struct spawn spawn = { .in_fd = -1, .out_fd = -1, .error_fd = 2, .channel_fd = -1 };
 	struct err e = { 0 };
 	pid_t pid;
 
@@ -57,55 +84,100 @@ void trust_start(struct init *init)
 		init->trust_step = TRUST_DONE;
 		return;
 	}
-	job.port = proxy->policy->port;
-	job.p12 = names_p12(&proxy->policy->command);
-	if (geteuid() != 0) {
-		job.owner = (struct user_identity){ .uid = geteuid(), .gid = getegid() };
-	} else if (user_find(init->settings->etc_dir, proxy->policy->user, &job.owner, &e) < 0) {
-		init_fail(init, INIT_EXIT_PROXY, "proxy %s: %s", proxy->policy->name, e.text);
-		return;
-	}
 	init->trust_step = TRUST_RUNNING;
-	pid = spawn_function(&spawn, trust_run, &job);
+	pid = start_helper(init, trust_run, false, &e);
 	if (pid < 0)
-		init_fail(init, INIT_EXIT_INTERNAL, "cannot fork: %s", strerror(-pid));
+		init_fail(init, INIT_EXIT_PROXY, "proxy %s: %s", proxy->policy->name, e.text);
 	else
 		init->trust_pid = pid;
 }
 
-/* Browsers look into the NSS database of their user's home. Nobody waits for this. */
-static void start_browser_helper(struct init *init)
+/* What takes seconds; nobody waits for it. */
+static void start_clients(struct init *init)
 {
-	struct spawn spawn = { .in_fd = -1, .out_fd = -1, .error_fd = -1, .channel_fd = -1, .no_new_privs = true };
-	struct trust_browser_job job = { .trust_dir = trust_dir(init) };
-	struct user_identity user;
+	struct err e = { 0 };
 	pid_t pid;
 
-	if (access("/usr/bin/certutil", X_OK) < 0 || !init->settings->policy->launch_user ||
-	    user_find(init->settings->etc_dir, init->settings->policy->launch_user, &user, NULL) < 0)
-		return;
-	if (geteuid() == 0)
-		spawn.identity = &user;
-	snprintf(job.home, sizeof(job.home), "%s", user.home);
-	pid = spawn_function(&spawn, trust_run_browser, &job);
+	init->trust_report->nr_clients = 0;
+	pid = start_helper(init, trust_run_clients, false, &e);
 	if (pid > 0)
-		init->browser_pid = pid;
+		init->clients_pid = pid;
+	else
+		tell(init, "trust-clients", "degraded", e.text);
 }
 
-void trust_on_browser_exit(struct init *init, int status)
+void trust_on_clients_exit(struct init *init, int status)
 {
-	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	const struct trust_report *report = init->trust_report;
 
-	init->browser_pid = 0;
-	tell(init, "trust-browser", ok ? "ready" : "degraded", ok ? NULL : "certutil could not change the NSS database");
+	init->clients_pid = 0;
+	for (unsigned i = 0; i < report->nr_clients && i < TRUST_CLIENTS_MAX; i++) {
+		const struct trust_client *client = &report->clients[i];
+
+		tell(init, client->name, client->degraded ? "degraded" : "ready", client->why[0] ? client->why : NULL);
+		if (client->degraded)
+			init_say(init, "%s is degraded: %s", client->name, client->why);
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		tell(init, "trust-clients", "degraded", "the helper did not come to its end: some clients may not believe the CA");
+}
+
+static void schedule_renewal(struct init *init)
+{
+	uint64_t after_s = init->settings->ca_renew_s ? init->settings->ca_renew_s : CA_DAYS * 86400 / 2;
+
+	init->renew_ms = now_ms() + after_s * 1000;
+}
+
+/* Clients that run go on: the key is the same, so what the proxy signed and will sign is good under both certificates until the older one ends. */
+static void on_renewed(struct init *init, bool done)
+{
+	const struct trust_report *report = init->trust_report;
+	char why[600];
+
+	if (done) {
+		schedule_renewal(init);
+		init_say(init, "the CA's certificate was renewed");
+		tell(init, "trust", report->degraded ? "degraded" : "ready", report->why[0] ? report->why : "the CA's certificate was renewed");
+		start_clients(init);
+		return;
+	}
+	init->renew_ms = now_ms() + RENEW_AGAIN_MS;
+	snprintf(why, sizeof(why), "the CA's certificate could not be renewed, and ends within a day: %s", report->why[0] ? report->why : "the helper was killed");
+	init_say(init, "%s", why);
+	tell(init, "trust", "degraded", why);
+}
+
+void trust_tick(struct init *init, uint64_t now)
+{
+	struct err e = { 0 };
+	pid_t pid;
+
+	if (init->renew_ms > now || init->trust_pid || init->clients_pid || init->drain.phase != DRAIN_NONE)
+		return;
+	init->trust_report->why[0] = '\0';
+	init->trust_report->degraded = false;
+	pid = start_helper(init, trust_run, true, &e);
+	if (pid > 0) {
+		init->trust_pid = pid;
+		init->renew_ms = NEVER;
+		return;
+	}
+	snprintf(init->trust_report->why, sizeof(init->trust_report->why), "%.399s", e.text);
+	on_renewed(init, false);
 }
 
 void trust_on_exit(struct init *init, int status)
 {
 	const struct trust_report *report = init->trust_report;
+	bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
 	init->trust_pid = 0;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+	if (init->trust_step == TRUST_DONE) {
+		on_renewed(init, done);
+		return;
+	}
+	if (!done) {
 		init_fail(init, INIT_EXIT_PROXY, "no CA for the proxy: %s", report->why[0] ? report->why : "the helper that makes it was killed");
 		return;
 	}
@@ -119,6 +191,7 @@ void trust_on_exit(struct init *init, int status)
 	tell(init, "trust", report->degraded ? "degraded" : "ready", report->why[0] ? report->why : NULL);
 	if (report->degraded)
 		init_say(init, "trust is degraded: %s", report->why);
-	start_browser_helper(init);
+	schedule_renewal(init);
+	start_clients(init);
 	init_settle(init);
 }

@@ -151,7 +151,7 @@ static void sum_up(struct walk *w)
 	for (i = 0; i < a->nr_items; i++)
 		if ((a->items[i].role == ROLE_WRITE || a->items[i].role == ROLE_DELETE) && !holds(a->items[i].when, a->labels))
 			a->items[i].role = ROLE_READ;
-	if (a->page && a->effects & EFFECT_UNKNOWN)
+	if (a->page && a->page < PAGE_CHANGES && a->effects & EFFECT_UNKNOWN)
 		a->page = PAGE_CHANGES;
 }
 

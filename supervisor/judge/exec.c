@@ -20,6 +20,7 @@
 struct findings {
 	unsigned effects;
 	enum page page;
+	bool uses_snapshot;
 	const struct command *command;	/* of the program itself, or NULL */
 	struct arguments arguments;	/* for the reason */
 	struct consequences consequences;
@@ -113,6 +114,7 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 	f->effects |= (f->arguments.effects & ~f->consequences.without) | f->consequences.effects;
 	if (f->arguments.page > f->page)
 		f->page = f->arguments.page;
+	f->uses_snapshot |= f->effects & EFFECT_INTERACT;
 	if (j->action->snapshot_holds)
 		f->effects &= ~(unsigned)EFFECT_INTERACT;
 	if (f->consequences.answered)
@@ -385,6 +387,7 @@ void judge_words(const struct judging *j, struct words words)
 	}
 	f.effects = 0;
 	f.page = PAGE_NONE;
+	f.uses_snapshot = false;
 	f.answered = f.own = false;
 	f.arguments.nr_hits = 0;
 	if (!words.nr || (!at_execve(j) && !*path_base(words.text[0]))) {
@@ -408,6 +411,7 @@ void judge_words(const struct judging *j, struct words words)
 		apply_rules(j, words, &f);
 	j->decision->effects |= f.effects;
 	j->decision->page = f.page;
+	j->decision->uses_snapshot = f.uses_snapshot;
 }
 
 void judge_exec(const struct judging *j)

@@ -36,7 +36,7 @@ void scope_free(struct scope *scope);
 
 enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL, ACTION_HTTP };
 
-enum session {
+enum session_role {
 	SESSION_NONE,		/* there are no browser sessions here */
 	SESSION_USER,		/* the launch has one to talk to */
 	SESSION_DAEMON,		/* the launch is one */
@@ -53,7 +53,7 @@ struct judge_subject {		/* who asks */
 	const struct scope *scope;		/* NULL or empty: none was declared */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
 	struct arena *arena;			/* room for reading command texts (SHELL_ARENA_BYTES); NULL: none can be read */
-	enum session session;
+	enum session_role session;
 	const struct transport *transport;	/* what judge_transport() says of the launch, or NULL */
 };
 
@@ -72,6 +72,7 @@ struct action {
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;
 	bool unresolved;
+	bool own_process;		/* a file of /proc that stands for a process of the same agent */
 	const char *cwd;		/* absolute; for unresolved paths, and for ACTION_EXEC: what relative arguments start from */
 	/* ACTION_CONNECT, ACTION_BIND (IP only: a bound socket file is an ACTION_WRITE). AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */
 	const struct sockaddr *address;
@@ -91,6 +92,9 @@ struct action {
 	const char *call;
 };
 
+/* The rule that allows what no tree of the agents' mounts does, and that therefore has to be done for the caller. */
+#define PROCESS_FILE_RULE "path.process_file"
+
 /* Where a rule stands that is no data: its place in the source. */
 #define CODE_ORIGIN ((struct origin){ .file = __FILE__, .line = __LINE__ })
 
@@ -104,6 +108,7 @@ struct decision {
 	const char *hint;		/* what is allowed instead; NULL for an allow without one */
 	unsigned effects;		/* enum effect bits, ACTION_EXEC */
 	enum page page;			/* what it means for the agent's page, ACTION_EXEC */
+	bool uses_snapshot;		/* it acts on what a snapshot shows */
 };
 
 /* Always fills ret_decision; what it does not understand is a deny with tag invalid_request or incomplete_evidence. */

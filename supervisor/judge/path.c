@@ -244,6 +244,14 @@ static bool judge_device(const struct judging *j, const char *path)
 	return true;
 }
 
+/* A thread's name, a child's place in the order of out-of-memory kills: the kernel itself says who may change how much. */
+static bool is_process_file(const struct judging *j, const char *path)
+{
+	const char *name = path_base(path);
+
+	return j->action->own_process && names_match(&j->policy->paths.process_files, name, strlen(name));
+}
+
 static void judge_write(const struct judging *j, const char *path)
 {
 	const struct paths *paths = &j->policy->paths;
@@ -273,6 +281,10 @@ static void judge_write(const struct judging *j, const char *path)
 	} else {
 		if (judge_device(j, path))
 			return;
+		if (is_process_file(j, path)) {
+			answer_allow(j, PATHS_RULE(PROCESS_FILE_RULE, process_files, NULL), "%s is a process of the same agent's.", quote_text(&q, path));
+			return;
+		}
 		if (confined && !path_is_writable(j, path)) {
 			deny_outside(j, path);
 			return;

@@ -52,6 +52,7 @@ enum page {
 	PAGE_KEEPS,		/* looks, or changes nothing that a snapshot shows */
 	PAGE_SHOWS,		/* a snapshot of it */
 	PAGE_CHANGES,		/* perhaps another page afterwards */
+	PAGE_ENDS,		/* its browser ends */
 	PAGE_COUNT
 };
 

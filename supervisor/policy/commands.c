@@ -363,7 +363,7 @@ static int read_operands(const struct node *node, void *ret)
 static int read_page(const struct node *node, void *ret)
 {
 	static const char *const words[PAGE_COUNT] = {
-		[PAGE_NONE] = "none", [PAGE_KEEPS] = "keeps", [PAGE_SHOWS] = "shows", [PAGE_CHANGES] = "changes",
+		[PAGE_NONE] = "none", [PAGE_KEEPS] = "keeps", [PAGE_SHOWS] = "shows", [PAGE_CHANGES] = "changes", [PAGE_ENDS] = "ends",
 	};
 	unsigned i = 0;
 	int r = node_word(node, words, PAGE_COUNT, &i);

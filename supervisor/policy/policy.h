@@ -102,6 +102,7 @@ struct environment {		/* environment.json */
 	struct names code_names;	/* change which code is loaded: refused at launch, in text and at each execve when not the launch's own value */
 	struct names text_names;	/* programs change these themselves: refused only where command text sets them */
 	struct env_setter *helpers; size_t nr_helpers;
+	struct strings harmless;	/* "NAME=value" of code_names that load nothing of the setter's choice, whoever sets them */
 	struct origin origin;
 };
 
@@ -118,6 +119,7 @@ struct paths {			/* paths.json; "~" stands for the launch user's home */
 	struct strings system_roots;	/* a tool's own reads and writes (unresolved names) stay out; programs may read them */
 	struct strings devices;		/* trees with device nodes that stay usable (/dev) */
 	struct names raw_devices;	/* of these, what is never written: disks, memory */
+	struct names process_files;	/* files of /proc/PID that a process may write for itself and its agent's others: comm */
 	struct strings irreplaceable;	/* trees whose removal is hardline; each itself, not what is below */
 	struct strings scratch;		/* below these, removing needs a review only */
 	struct strings start_files;	/* run when a session or a program starts: written, they outlive the work */

@@ -166,6 +166,7 @@ int section_environment(const struct node *root, struct policy *policy)
 		{ "code_names", read_names, MEMBER(code_names), true },
 		{ "text_names", read_names, MEMBER(text_names), true },
 		{ "helpers", read_helpers, 0, false },
+		{ "harmless", read_strings, MEMBER(harmless), false },
 	};
 #undef MEMBER
 
@@ -265,6 +266,7 @@ int section_paths(const struct node *root, struct policy *policy)
 		{ "hidden", read_paths, MEMBER(hidden), true },
 		{ "devices", read_paths, MEMBER(devices), true },
 		{ "raw_devices", read_names, MEMBER(raw_devices), true },
+		{ "process_files", read_names, MEMBER(process_files), false },
 		{ "sensitive", read_strings, MEMBER(sensitive), true },
 		{ "irreplaceable", read_paths, MEMBER(irreplaceable), false },
 		{ "scratch", read_paths, MEMBER(scratch), false },

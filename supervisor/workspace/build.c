@@ -135,6 +135,8 @@ static int enter_folder(struct build *b, struct frame *f, const struct view_entr
 		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r;	/* gone since it was listed */
 	if (is_written(b, f, entry) && !need_destination(b, &inner))
 		r = copy_pool_error(b->pool);
+	if (r == 0 && b->plan->what == BUILD_ALL)
+		state_mark(inner.destination->fd, b->path.data);
 	if (r == 0)
 		r = walk_folder(b, &inner);
 	if (inner.destination)

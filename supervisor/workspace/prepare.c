@@ -301,6 +301,7 @@ static int prepare_one(struct preparing *p, int sources, const char *name)
 		return refuse(p, -EINVAL);
 	p->running = &p->items[p->nr++];
 	p->w = &p->running->workspace;
+	p->w->frozen = p->frozen->items;
 	memcpy(p->w->name, name, strlen(name) + 1);
 	if (asprintf(&source, "%s/%s", p->job->policy->paths.sources, name) < 0 || asprintf(&path, "%s/%s", p->at.project, name) < 0)
 		return -ENOMEM;

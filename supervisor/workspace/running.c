@@ -15,7 +15,7 @@
 #define RUNNING_NEW "workspaces.new"
 #define RUNNING_BYTES_MAX (64u << 20)
 
-static int take(const json_t *document, struct running *ret)
+static int take(json_t *document, struct running *ret)
 {
 	ret->path = json_string_value(json_object_get(document, "path"));
 	ret->source = json_string_value(json_object_get(document, "source"));

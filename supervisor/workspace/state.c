@@ -5,6 +5,7 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/io.h"
 #include "supervisor/base/json_out.h"
+#include "supervisor/base/sha256.h"
 #include "supervisor/workspace/names.h"
 
 #include <errno.h>
@@ -13,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MARKER "marker.json"
 #define MARKER_NEW "marker.new"
 #define MARKER_VERSION 1
+#define MARK "trusted.cordon.place"
 #define MARKER_BYTES_MAX (64u << 20)
 
 static const char *const kind_names[] = { "overlay", "copy", "live" };
@@ -68,6 +71,10 @@ void workspace_free(struct workspace *w)
 	notes_free(&w->left_out);
 	notes_free(&w->linked);
 	notes_free(&w->protected);
+	if (w->document) {	/* its array was made for it */
+		free(w->frozen);
+		w->frozen = NULL;
+	}
 	json_decref(w->document);
 	w->document = NULL;
 }
@@ -140,6 +147,33 @@ int state_empty(int folder)
 	return r;
 }
 
+/* ---- where a folder was made ---- */
+
+static void hash_path(const char *path, uint8_t ret_mark[static 32])
+{
+	struct sha256 hash;
+
+	sha256_init(&hash);
+	sha256_update(&hash, path, strlen(path));
+	sha256_final(&hash, ret_mark);
+}
+
+void state_mark(int folder, const char *path)
+{
+	uint8_t mark[32];
+
+	hash_path(path, mark);
+	(void)fsetxattr(folder, MARK, mark, sizeof(mark), 0);
+}
+
+bool state_is_marked(int folder, const char *path)
+{
+	uint8_t expected[32], mark[sizeof(expected)];
+
+	hash_path(path, expected);
+	return fgetxattr(folder, MARK, mark, sizeof(mark)) == sizeof(mark) && memcmp(mark, expected, sizeof(mark)) == 0;
+}
+
 /* ---- time ---- */
 
 static int64_t clock_ns(clockid_t clock)
@@ -194,6 +228,10 @@ void state_put(struct json_out *j, const struct workspace *w)
 	json_uint(j, NULL, w->ids.gid_from);
 	json_uint(j, NULL, w->ids.gid_to);
 	json_array_end(j);
+	json_array_begin(j, "frozen");
+	for (const char **name = w->frozen; name && *name; name++)
+		json_text(j, NULL, *name);
+	json_array_end(j);
 	json_int(j, "source_ns", w->source_ns);
 	json_int(j, "copy_ns", w->copy_ns);
 	put_notes(j, "left_out", &w->left_out);
@@ -220,6 +258,11 @@ int state_write(int folder, const struct workspace *w, struct err *ret_error)
 	if (r == 0 && (fsync(fd) < 0 || renameat(folder, MARKER_NEW, folder, MARKER) < 0))
 		r = -errno;
 	return r < 0 ? err_set(ret_error, r, "the marker cannot be written: %s", strerror(-r)) : 0;
+}
+
+int state_forget(int folder)
+{
+	return unlinkat(folder, MARKER, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 static int unhex(char c)
@@ -259,6 +302,22 @@ static int take_notes(const json_t *document, const char *key, struct notes *ret
 	return 0;
 }
 
+static int take_names(const json_t *list, const char ***ret)
+{
+	const json_t *name;
+	size_t i;
+
+	*ret = calloc(json_array_size(list) + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	json_array_foreach(list, i, name) {
+		(*ret)[i] = json_string_value(name);
+		if (!(*ret)[i])
+			return -EBADMSG;
+	}
+	return 0;
+}
+
 static int take_kind(const char *text, enum workspace_kind *ret)
 {
 	for (size_t i = 0; text && i < ARRAY_SIZE(kind_names); i++)
@@ -269,7 +328,7 @@ static int take_kind(const char *text, enum workspace_kind *ret)
 	return -EBADMSG;
 }
 
-int state_take(struct workspace *w, const json_t *d)
+int state_take(struct workspace *w, json_t *d)
 {
 	const json_t *ids = json_object_get(d, "ids");
 	const char *name = json_string_value(json_object_get(d, "name")), *why = json_string_value(json_object_get(d, "why"));
@@ -281,9 +340,12 @@ int state_take(struct workspace *w, const json_t *d)
 	snprintf(w->why, sizeof(w->why), "%s", why ? why : "");
 	w->ids = (struct copy_ids){ (uid_t)json_integer_value(json_array_get(ids, 0)), (uid_t)json_integer_value(json_array_get(ids, 1)),
 				    (gid_t)json_integer_value(json_array_get(ids, 2)), (gid_t)json_integer_value(json_array_get(ids, 3)) };
+	w->document = json_incref(d);
 	w->source_ns = json_integer_value(json_object_get(d, "source_ns"));
 	w->copy_ns = json_integer_value(json_object_get(d, "copy_ns"));
-	r = take_notes(d, "left_out", &w->left_out);
+	r = take_names(json_object_get(d, "frozen"), &w->frozen);
+	if (r == 0)
+		r = take_notes(d, "left_out", &w->left_out);
 	if (r == 0)
 		r = take_notes(d, "linked", &w->linked);
 	return r < 0 ? r : take_notes(d, "protected", &w->protected);
@@ -292,6 +354,7 @@ int state_take(struct workspace *w, const json_t *d)
 int state_read(int folder, struct workspace *ret, struct err *ret_error)
 {
 	_cleanup_buf_ struct buf text = { 0 };
+	json_t *document;
 	int r = io_read_file(folder, MARKER, MARKER_BYTES_MAX, &text);
 
 	if (r == -ENOENT)
@@ -299,11 +362,9 @@ int state_read(int folder, struct workspace *ret, struct err *ret_error)
 	*ret = (struct workspace){ 0 };
 	if (r < 0)
 		return err_set(ret_error, r, "the marker cannot be read: %s", strerror(-r));
-	ret->document = json_loadb(text.data, text.len, 0, NULL);
-	if (json_integer_value(json_object_get(ret->document, "version")) != MARKER_VERSION)
-		r = -EBADMSG;
-	else
-		r = state_take(ret, ret->document);
+	document = json_loadb(text.data, text.len, 0, NULL);
+	r = json_integer_value(json_object_get(document, "version")) == MARKER_VERSION ? state_take(ret, document) : -EBADMSG;
+	json_decref(document);
 	if (r < 0)
 		workspace_free(ret);
 	return r < 0 ? err_set(ret_error, r, "the marker is not one of this version") : 0;

@@ -45,7 +45,8 @@ struct workspace {
 	struct copy_ids ids;
 	int64_t source_ns, copy_ns;	/* CLOCK_REALTIME: before the source was looked at; after the last thing of ours was written */
 	struct notes left_out, linked, protected;
-	void *document;		/* of a marker that was read: owns its texts */
+	const char **frozen;	/* names that are protected wherever they are; NULL-terminated; the policy's, or the document's */
+	json_t *document;	/* what it was read from: owns its texts; NULL: it was not */
 };
 
 void workspace_free(struct workspace *w);
@@ -57,14 +58,21 @@ int workspace_check_name(const char *name, struct err *ret_error);
 int state_open(const char *state_dir, const char *name, bool make, struct err *ret_error);
 /* Returns 0 with the workspace, -ENOENT without a marker (ret stays as it is), or -errno with ret_error. */
 int state_read(int folder, struct workspace *ret, struct err *ret_error);
+/* Takes the marker away: the next start makes the workspace anew. Returns 0 or -errno. */
+int state_forget(int folder);
 int state_write(int folder, const struct workspace *w, struct err *ret_error);
+/*
+ * The mark of a folder of a copy: where in the tree it was made. Agents neither see nor set it ("trusted."). Where it cannot be set there is none.
+ */
+void state_mark(int folder, const char *path);
+bool state_is_marked(int folder, const char *path);
 /* Everything in folder, however deep. Returns 0 or -errno. */
 int state_empty(int folder);
 
 /* The marker's members, which are also those of what the container says of its workspaces. */
 void state_put(struct json_out *j, const struct workspace *w);
-/* The same back; texts stay the document's. Returns 0, -EBADMSG or -ENOMEM. */
-int state_take(struct workspace *w, const json_t *document);
+/* The same back, with a reference to the document. Returns 0, -EBADMSG or -ENOMEM. */
+int state_take(struct workspace *w, json_t *document);
 
 int64_t state_now_ns(void);
 /* Now, once the clock of file times has moved on: whatever changes later has a later time. */

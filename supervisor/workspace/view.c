@@ -488,3 +488,19 @@ int view_open_entry(struct view *view, const struct view_folder *folder, const s
 	view_put_place(place);
 	return r;
 }
+
+int view_stat(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret)
+{
+	struct target target;
+	int r;
+
+	(void)view;
+	if (!entry->link)
+		return fstatat(folder->place->fd, entry->name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	r = resolve_link(folder, entry->name, &target);
+	if (r < 0)
+		return r;
+	r = target.name[0] ? fstatat(target.place->fd, target.name, ret, AT_SYMLINK_NOFOLLOW) : fstat(target.place->fd, ret);
+	view_put_place(target.place);
+	return r < 0 ? -errno : 0;
+}

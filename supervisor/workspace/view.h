@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* What one link may grow to, and all of them: a tree of links can be larger than any disk. */
@@ -69,7 +70,9 @@ void view_leave(struct view_folder *folder);
 int view_find_file(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct view_place **ret_place, char *ret_name);
 /* The regular file name in place, for reading; -EINVAL when it is no such file any more. */
 int view_open_file(const struct view_place *place, const char *name);
-/* The same in one. */
+/* What it is. Returns 0 or -errno. */
+int view_stat(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret);
+/* Both in one. */
 int view_open_entry(struct view *view, const struct view_folder *folder, const struct view_entry *entry);
 /* The folder that text, as a link in place would have it, leads to: 0 with a reference, -EXDEV out of the tree, -ENOENT, -ENOTDIR, -ELOOP. */
 int view_resolve_folder(struct view *view, struct view_place *place, const char *text, struct view_place **ret_place);

@@ -68,5 +68,15 @@ equal "a command that asks its parent to trace it is let go" "traced ok" "$OUT"
 run -- /srv/bin/attack-root debugs
 equal "debugging a child of one's own works" "debugs ok" "$OUT"
 alive "alive"
+# Root may have leases there: nothing of Cordon's waits for one.
+kill -KILL "$(pgrep --ns "$PID1" --nslist pid -x sleep)" 2>/dev/null
+wait "$BESIDE"
+run_beside --agent holder --user root -- /srv/bin/attack-leases /etc/passwd /etc/group /etc/hosts /srv/policies/policy.json
+wait_until 5 grep -q holding "$WORK/beside/out" || bail "root holds leases"
+equal "root has leases" 4 "$(grep -c '^lease .* ok$' "$WORK/beside/out")"
+alive "alive while root has leases on what everybody opens"
+run --agent new --mode guarded -- true
+note "$STATUS $ERR"	# the first masks of an off container: they wait for a table that can be read
+alive "alive still"
 fixture_stop
 wait "$BESIDE" 2>/dev/null

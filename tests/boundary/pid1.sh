@@ -3,72 +3,7 @@
 # cordond as PID 1 of real namespaces with the real policy, enforcer and mitmproxy, without a container engine: start, trust, restart, stop, and
 # every bad input with one line and its exit code. Prints TAP. CORDON_BUILD names the folder of the built programs.
 set -uo pipefail
-ROOT=$(cd "$(dirname "$0")/../.." && pwd)
-. "$ROOT/tests/lib.sh"
-eval "tap_$(declare -f not_ok)"	# under another name, for the one below
-BUILD=${CORDON_BUILD:-$ROOT/build/dev}
-CORDOND=$BUILD/cordond
-WORK=$(mktemp -d /tmp/cordon-pid1-XXXXXX)
-OUTER= MADE_WORKSPACE=
-
-finish() {
-	local status=$?
-	trap - EXIT
-	[ -z "$OUTER" ] || kill -KILL "$OUTER" 2>/dev/null
-	rm -rf "$WORK"
-	[ -z "$MADE_WORKSPACE" ] || rmdir /workspace 2>/dev/null
-	tap_end "$status"
-	exit $?	# said: a bare exit in a trap would be the status from before it
-}
-trap finish EXIT
-
-# What PID 1 said is part of every explanation.
-not_ok() {
-	tap_not_ok "$@" "$(cat "$WORK/log" 2>/dev/null)"
-}
-
-# The inside of the namespaces: the machine's root read through private mounts, so that nothing of it changes.
-cat >"$WORK/inside" <<'INSIDE'
-set -eu
-work=$1 cordond=$2
-shift 2
-mount --make-rprivate /
-mkdir -p "$work/layer"
-mount -t tmpfs -o mode=0755 tmpfs "$work/layer"
-mkdir "$work/layer/upper" "$work/layer/work" "$work/layer/var"
-mount -t overlay -o "lowerdir=/etc,upperdir=$work/layer/upper,workdir=$work/layer/work" overlay /etc
-mount -t tmpfs -o mode=0755 tmpfs /run
-mount --bind "$work/layer/var" /var/lib
-grep -q '^cordon-proxy:' /etc/passwd || echo 'cordon-proxy:x:61999:61999::/nonexistent:/usr/sbin/nologin' >>/etc/passwd
-sed -i '/^agent:/d' /etc/passwd
-echo 'agent:x:61998:61998::/run/agent:/bin/sh' >>/etc/passwd
-mkdir -m 0700 /run/agent && chown 61998:61998 /run/agent
-ip link set lo up 2>/dev/null || :
-[ ! -e "$work/before" ] || . "$work/before"
-exec "$cordond" "$@"
-INSIDE
-
-# start ARGUMENT…: cordond ARGUMENT… as PID 1; OUTER is its pid as seen here.
-start() {
-	local unshared
-	: >"$WORK/log"
-	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$CORDOND" "$@" >"$WORK/log" 2>&1 </dev/null &
-	unshared=$!
-	UNSHARED=$unshared
-	wait_until 5 pgrep -P "$unshared" || return 1
-	OUTER=$(pgrep -P "$unshared" | head -n 1)
-}
-
-ended() {	# SECONDS: waits for the end, sets status
-	wait_until "$1" bash -c "! kill -0 $UNSHARED" || { status=timeout; return; }
-	status=0
-	wait "$UNSHARED" || status=$?
-	OUTER=
-}
-
-inside() {
-	nsenter --target "$OUTER" --mount --pid --net -- "$@"
-}
+. "$(dirname "$0")/pid1_fixture.bash"
 
 lines() {
 	grep -c '^cordon:' "$WORK/err"
@@ -136,7 +71,7 @@ first=$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)
 kill -KILL "$(pgrep -P "$OUTER" -f mitmdump)"
 check "a killed proxy is noticed" wait_until 10 grep -q 'state degraded: waiting for proxy mitmproxy' "$WORK/log"
 check "and comes back" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
-check "the agents' browser database holds the CA" inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
+check "the agents' browser database holds the CA" wait_until 20 inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
 equal "with the same CA" "$first" "$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)"
 begun=$(date +%s%N)
 kill -TERM "$OUTER"

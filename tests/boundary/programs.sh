@@ -7,7 +7,7 @@
 #
 # usage: programs.sh [NAME…]      those of programs/; default: the quick ones. "all": all of them (minutes).
 . "$(dirname "$0")/lib.sh"
-QUICK=(errnos git databases tools)
+QUICK=(errnos process_files git databases tools)
 NAMES=("$@")
 [ $# -gt 0 ] || NAMES=("${QUICK[@]}")
 [ "${NAMES[*]}" != all ] || mapfile -t NAMES < <(grep -l '^# needs:' "$HERE"/programs/* | xargs -n 1 basename | sed 's/\..*//')

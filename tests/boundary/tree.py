@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints a tree, one object a line: path, type, mode, owner, size, time, content, extended attributes. What two trees differ in is a diff.
 
-usage: tree.py [--rules] [--swap FROM:TO] [--skip NAME]... FOLDER
+usage: tree.py [--rules] [--plain] [--swap FROM:TO] [--skip PATH]... FOLDER
+  --plain  only what a patch can say: names, types, the right to execute, content
   --rules  as a workspace must show it: an independent reading of the rules for links, by os.path.realpath
   --swap   uid and gid FROM are shown as TO, and the other way round
 """
@@ -10,12 +11,14 @@ import os
 import stat
 import sys
 
-rules, swap, skip = False, None, set()
+rules, plain, swap, skip = False, False, None, set()
 arguments = sys.argv[1:]
 while arguments[0].startswith("--"):
     option = arguments.pop(0)
     if option == "--rules":
         rules = True
+    elif option == "--plain":
+        plain = True
     elif option == "--swap":
         swap = [int(x) for x in arguments.pop(0).split(":")]
     else:
@@ -89,8 +92,13 @@ def walk(dir_fd, shown, physical, chain):
             extra = repr(attributes(fd))
             if stat.S_ISREG(st.st_mode):
                 extra = content(fd) + " " + extra
+        if plain:
+            extra = extra.split(" {")[0]
+            if not stat.S_ISDIR(st.st_mode):
+                print(repr(path), stat.filemode(st.st_mode)[0], bool(st.st_mode & 0o100), extra)
         size = 0 if stat.S_ISDIR(st.st_mode) else st.st_size
-        print(repr(path), stat.filemode(st.st_mode), owner(st.st_uid), owner(st.st_gid), size, st.st_mtime_ns, extra)
+        if not plain:
+            print(repr(path), stat.filemode(st.st_mode), owner(st.st_uid), owner(st.st_gid), size, st.st_mtime_ns, extra)
         if stat.S_ISDIR(st.st_mode):
             walk(fd, path, target, chain | {(st.st_dev, st.st_ino)})
         if fd >= 0:
@@ -99,5 +107,6 @@ def walk(dir_fd, shown, physical, chain):
 
 sys.setrecursionlimit(10000)
 st = os.fstat(root_fd)
-print(".", stat.filemode(st.st_mode), owner(st.st_uid), owner(st.st_gid), st.st_mtime_ns, attributes(root_fd))
+if not plain:
+    print(".", stat.filemode(st.st_mode), owner(st.st_uid), owner(st.st_gid), st.st_mtime_ns, attributes(root_fd))
 walk(root_fd, b"", real_root, {(st.st_dev, st.st_ino)})

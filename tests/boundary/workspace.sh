@@ -96,7 +96,9 @@ view() {
 }
 
 same_trees() {	# NAME EXPECTED FOUND
-	if [ -s "$2" ] && cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1" "$(diff "$2" "$3" | cut -c1-200 | head -n 20)"; fi
+	local differences
+	differences=$(diff "$2" "$3" | cut -c1-200 | head -n 20)
+	if [ -z "$differences" ]; then ok "$1"; else not_ok "$1" "$differences"; fi
 }
 
 untouched() {
@@ -110,7 +112,7 @@ protected_names() {
 	local way
 	run -- sh -c 'cd /workspace/app && git status --porcelain && git log --format=%s && git diff --stat && echo done'
 	equal "$1: git status, log and diff work" "first done" "$(grep -v '^[ ?MD]' <<<"$OUT" | tr '\n' ' ' | sed 's/ $//')"
-	run -- sh -c 'cd /workspace/app && echo more >>src/main.c && git commit -qam second'
+	run -- sh -c 'cd /workspace/app && echo more >>src/main.c && git commit -qam second; status=$?; sed -i \$d src/main.c; exit $status'
 	if [ "$STATUS" -ne 0 ] && [[ $ERR == *"Read-only file system"* ]] && [[ $ERR == *path.frozen* ]]; then
 		ok "$1: git commit fails and says why"
 	else
@@ -178,6 +180,82 @@ except OSError as e:
 	rm -f "$INSIDE/tmp/alias"
 }
 
+# Everything an agent can do to a file, and what each of it is in the words of `cordon workspace list`.
+CHANGES='
+import os, shutil
+os.chdir("/workspace/app")
+open("src/main.c", "a").write("/* more */\n")
+open("lib/blob", "ab").write(b"\0more")
+os.chmod("lib/code", 0o600)
+os.chmod("readme", 0o755)
+os.unlink("README")
+shutil.rmtree("link-folder")
+os.mkdir("new"); os.mkdir("new/empty")
+open("new/text", "w").write("no newline at the end")
+open("new/binary", "wb").write(bytes(range(256)) * 300)
+open("new/nothing", "w")
+os.chmod("new/text", 0o755)
+os.symlink("/etc/passwd", "new/link")
+os.mkfifo("new/fifo")
+os.rename("src/deep", "moved")
+os.rename("moved/file", "moved/renamed")
+os.rename("lib", "lib-old")
+os.rename("moved", "lib")
+os.unlink("link-file"); os.mkdir("link-file"); open("link-file/inside", "w").write("x")
+os.unlink("run.sh"); os.symlink("readme", "run.sh")
+open("link-dangling", "w").write("where a link was left out")
+open(b"name-\xff\xfe", "w").write("changed"); open(b"new/\xf0\"\\ \n", "w").write("odd")
+os.truncate("sparse", 5000)
+for i in range(300):
+    os.chdir("deep-folder-name")
+open("bottom", "a").write("!"); open("x" * 255, "w").write("long")
+os.chdir("/workspace/app")
+os.utime("link-link"); os.rename("nowhere-yet", "x") if os.path.exists("nowhere-yet") else None
+st = os.stat("n" * 255); open("n" * 255, "r+").write("L"); os.utime("n" * 255, ns=(st.st_atime_ns, st.st_mtime_ns))
+'
+deep=$(printf 'deep-folder-name/%.0s' {1..300})
+
+changes() {	# KIND
+	local base=$WORK/base-$1
+	rm -rf "$base"
+	mkdir "$base"
+	tar -C "$INSIDE/workspace/app" -cf - --exclude=./deep-folder-name . | tar -C "$base" -xf -
+	equal "$1: no changes at first" "" "$(inside $CORDON workspace list app)"
+	equal "$1: and an empty diff" "" "$(inside $CORDON workspace diff app)"
+	run -- python3 -c "$CHANGES"
+	succeeded "$1: an agent works"
+	inside $CORDON workspace list app >"$WORK/list" 2>"$WORK/list.err"
+	sed "s|$deep|deep/_/|" "$WORK/list" >"$WORK/list-$1"
+	equal "$1: nothing on stderr" "" "$(cat "$WORK/list.err")"
+	same_trees "$1: every change is listed, and nothing else" "$HERE/../data/workspace/changes" "$WORK/list-$1"
+	inside $CORDON workspace export --format patch app >"$WORK/patch" 2>"$WORK/patch.err"
+	inside $CORDON workspace export app >"$WORK/tar" 2>"$WORK/tar.err"
+	inside $CORDON workspace diff app >"$WORK/diff" 2>&1
+	cp -a "$base" "$base-tar"
+	(cd "$base" && GIT_CEILING_DIRECTORIES=$WORK git apply --exclude='deep-folder-name/*' "$WORK/patch") >"$WORK/apply.out" 2>&1
+	equal "$1: git applies the patch" "" "$(cat "$WORK/apply.out")"
+	tree --plain --skip deep-folder-name --skip new/fifo "$INSIDE/workspace/app" >"$WORK/is"
+	tree --plain --skip deep-folder-name "$base" >"$WORK/patched"
+	same_trees "$1: then it is what the agent left" "$WORK/is" "$WORK/patched"
+	tar -tf "$WORK/tar" >/dev/null 2>"$WORK/tar.list.err"
+	equal "$1: tar reads the archive" "" "$(cat "$WORK/tar.list.err")"
+	# As cordon-workspace(1) says: first what was deleted, then the rest.
+	(cd "$base-tar" && tar -tf "$WORK/tar" --quoting-style=literal | grep -a '\(^\|/\)\.wh\.' | sed 's#\(^\|/\)\.wh\.#\1#' | xargs -d '\n' rm -rf -- &&
+		tar -xpf "$WORK/tar" --exclude='.wh.*' --exclude=deep-folder-name)
+	view --skip deep-folder-name --skip new/fifo | sed 's/ [0-9]* {/ {/; s/ [0-9]\{19\} / /' >"$WORK/is"
+	tree --skip .agents --skip .codex --skip deep-folder-name "$base-tar" | sed 's/ [0-9]* {/ {/; s/ [0-9]\{19\} / /; s/ 0 0 / 1500 1500 /' >"$WORK/unpacked"
+	same_trees "$1: and so it is with the archive" <(sed 1d "$WORK/is") <(sed 1d "$WORK/unpacked")
+	inside mkdir /workspace/app/src/.git	# as a won race would
+	equal "$1: a protected name that appeared is told" "! src/.git/" "$(inside $CORDON workspace list app | grep '^!')"
+	inside $CORDON workspace export --format patch app 2>"$WORK/patch.err" | cmp -s - "$WORK/patch"
+	equal "$1: and never exported" 0 $?
+	matches "$1: which is said" 'src/.git: a protected name' "$(cat "$WORK/patch.err")"
+	inside rmdir /workspace/app/src/.git
+	matches "$1: a FIFO is not taken, and that is said" 'new/fifo: is nothing an archive takes' "$(cat "$WORK/tar.err")"
+	matches "$1: a diff shows text" '\+/\* more \*/' "$(cat "$WORK/diff")"
+	matches "$1: and says what is binary" 'Binary files differ' "$(cat "$WORK/diff")"
+}
+
 whole() {	# KIND
 	container "$1"
 	matches "$1: doctor says what it is" "workspace +$2 +.*" "$(inside $CORDON doctor | grep workspace)"
@@ -187,6 +265,7 @@ whole() {	# KIND
 	same_trees "$1: the workspace is the source, by the rules" "$WORK/expected" "$WORK/found"
 	cp "$WORK/found" "$WORK/found-$1"
 	protected_names "$1"
+	changes "$1"
 	untouched "$1: the source did not change"
 }
 

@@ -21,14 +21,14 @@
 static const char *const roots[] = { "/workspace", "/tmp", "/home/agent", NULL };
 static const char *const launch_environment[] = { "PATH=/usr/bin:/bin", "HOME=/home/agent", "AGENT_BROWSER_SESSION=a-1", "http_proxy=http://127.0.0.1:48080", NULL };
 
-static struct judge_subject subject_in(enum mode mode, enum session session)
+static struct judge_subject subject_in(enum mode mode, enum session_role session)
 {
 	return (struct judge_subject){
 		.mode = mode, .home = "/home/agent", .write_roots = roots, .launch_environment = launch_environment, .session = session,
 	};
 }
 
-static struct decision ask(enum mode mode, enum session session, struct action action)
+static struct decision ask(enum mode mode, enum session_role session, struct action action)
 {
 	struct judge_subject subject = subject_in(mode, session);
 	struct decision d;
@@ -102,8 +102,8 @@ static const struct { const char *words[WORDS], *expected; enum page page; } com
 	{ { "confirm", "1" }, "dddd", PAGE_CHANGES },
 	{ { "mcp", "call", "agent_browser_click", "{}" }, "dddd", PAGE_CHANGES },
 	{ { "clipboard", "paste" }, "rdrd", PAGE_CHANGES },
-	{ { "close" }, "rrrr", PAGE_CHANGES },
-	{ { "close", "--all" }, "dddd", PAGE_CHANGES },
+	{ { "close" }, "rrrr", PAGE_ENDS },
+	{ { "close", "--all" }, "dddd", PAGE_ENDS },
 	/* unknown: reviewed, never allowed */
 	{ { "frobnicate" }, "rrrr", PAGE_CHANGES },
 	{ { "cookies", "bake" }, "rrrr", PAGE_CHANGES },
@@ -224,7 +224,7 @@ static void browsers_run_in_sessions_only(void **state)
 		for (session = SESSION_NONE; session <= SESSION_DAEMON; session++) {
 			struct decision d;
 
-			subject.session = (enum session)session;
+			subject.session = (enum session_role)session;
 			judge(policy, &subject, &action, &d);
 			if (letter(&d) != expected[session])
 				print_error("%s, session %u\n", cases[i].program, session);

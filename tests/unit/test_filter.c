@@ -248,6 +248,10 @@ static void acts_on_other_processes_are_notified(void **state)
 		NOTIFIED(&off, acts[i].nr, 7, 7, 7);
 	NOTIFIED(&safe, SYS_fcntl, 3, F_SETOWN, 1);
 	ALLOWED(&safe, SYS_fcntl, 3, F_SETFL, 1);
+	refused(SYS_fcntl, 3, F_SETLEASE, F_WRLCK, EINVAL);
+	refused(SYS_fcntl, 3, F_SETLEASE, F_RDLCK, EINVAL);
+	refused(SYS_fcntl, 3, F_SETLEASE, ~0U, EINVAL);
+	ALLOWED(&safe, SYS_fcntl, 3, F_SETLEASE, F_UNLCK);
 }
 
 /* Of tracing, mode off is asked where it begins alone: a debugger's thousand calls are not. */

@@ -62,7 +62,12 @@ static unsigned count(const char *path, const char *text)
 
 static int set_up(void **state)
 {
+	static const char *const machines[] = { "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO",
+						"AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "DENO_CERT", "no_proxy", "NO_PROXY" };
+
 	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++)
+		unsetenv(machines[i]);
 	snprintf(dir, sizeof(dir), "/tmp/cordon-trust-XXXXXX");
 	if (!mkdtemp(dir))
 		return -1;
@@ -73,7 +78,7 @@ static int set_up(void **state)
 	snprintf(local, sizeof(local), "%s/local", dir);
 	snprintf(store, sizeof(store), "%s/ssl/certs/ca-certificates.crt", etc);
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	settings = (struct init_settings){ .ca_dir = ca, .trust_dir = trust, .trust_spare_dir = spare, .local_ca_dir = local, .etc_dir = etc };
+	settings = (struct init_settings){ .run_dir = dir, .ca_dir = ca, .trust_dir = trust, .trust_spare_dir = spare, .local_ca_dir = local, .etc_dir = etc };
 	/* A store with one certificate of somebody else, as the image has it. */
 	return shell("chmod 755 %s; mkdir -p %s/ssl/certs %s/profile.d && echo 'ORIGINAL=1' >%s/environment && cd %s && "
 		     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=Other -keyout other.key -out %s 2>/dev/null",
@@ -87,12 +92,13 @@ static int tear_down(void **state)
 	return shell("rm -rf %s", dir);
 }
 
-static int run_trust(const char *short_id, uint16_t port)
+static int run_helper(const char *short_id, uint16_t port, bool renew)
 {
 	struct spawn spawn = { .in_fd = -1, .out_fd = -1, .error_fd = 2, .channel_fd = -1 };
 	struct trust_job job = { .settings = &settings,
 				 .short_id = short_id,
 				 .owner = { .uid = NOBODY, .gid = NOBODY, .groups = { NOBODY }, .nr_groups = 1 },
+				 .renew = renew,
 				 .port = port,
 				 .report = report };
 	pid_t pid;
@@ -103,6 +109,11 @@ static int run_trust(const char *short_id, uint16_t port)
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int run_trust(const char *short_id, uint16_t port)
+{
+	return run_helper(short_id, port, false);
 }
 
 static void the_key_is_the_proxys_alone_and_the_store_believes_the_ca(void **state)
@@ -159,6 +170,65 @@ static void a_second_start_replaces_the_first_ones_ca_everywhere(void **state)
 	snprintf(path, sizeof(path), "%s/wgetrc", etc);
 	assert_int_equal(count(path, "https_proxy = http://127.0.0.1:48081"), 1);
 	assert_int_equal(shell(". %s/profile.d/proxy.sh && test \"$CURL_CA_BUNDLE\" = %s/bundle.pem", etc, trust), 0);
+}
+
+/* What the proxy signed before is good under the new certificate, and what it signs after under the old one. */
+static void a_renewed_certificate_has_the_key_of_before(void **state)
+{
+	struct stat st;
+	char path[200];
+
+	(void)state;
+	assert_int_equal(run_trust("aaaaaaaa", 48080), 0);
+	assert_int_equal(shell("cp %s/ca.pem %s/first.pem && cp %s/mitmproxy-ca.pem %s/pair.pem", trust, dir, ca, dir), 0);
+	/* The folder is the proxy's, who might put links where something is going to be written. */
+	assert_int_equal(shell("echo precious >%s/precious; for n in key.pem certificate.pem openssl.cnf mitmproxy-ca.pem.cordon-new; do ln -s %s/precious %s/$n; done",
+			       dir, dir, ca),
+			 0);
+	assert_int_equal(run_helper("aaaaaaaa", 48080, true), 0);
+	assert_false(report->degraded);
+	assert_int_equal(shell("test \"$(cat %s/precious)\" = precious", dir), 0);
+	assert_int_not_equal(shell("cmp -s %s/ca.pem %s/first.pem", trust, dir), 0);
+	assert_int_equal(shell("cd %s && openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=leaf -keyout l.key -out l.csr 2>/dev/null && "
+			       "openssl x509 -req -in l.csr -CA first.pem -CAkey pair.pem -CAcreateserial -days 1 -out leaf.pem 2>/dev/null && "
+			       "for ca in first.pem %s/ca.pem %s; do openssl verify -no-CApath -CAfile $ca leaf.pem >/dev/null || exit 1; done",
+			       dir, trust, store),
+			 0);
+	assert_int_equal(count(store, "BEGIN CERTIFICATE"), 2);
+	snprintf(path, sizeof(path), "%s/mitmproxy-ca.pem", ca);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(st.st_uid, NOBODY);
+	assert_int_equal(shell("test -z \"$(ls -d %s/ca-* 2>/dev/null)\"", dir), 0);
+	assert_true(report->expires > time(NULL) + 86400);
+}
+
+/* Root does not run, nor change by name, what somebody else could put in its way. */
+static void a_java_that_others_can_write_is_left_alone(void **state)
+{
+	struct trust_job job = { .settings = &settings, .port = 1, .report = report };
+	struct trust_client client = { 0 };
+	char home[100], certificate[100];
+
+	(void)state;
+	snprintf(home, sizeof(home), "%s/java", dir);
+	snprintf(certificate, sizeof(certificate), "%s/other.pem", dir);
+	assert_int_equal(shell("mkdir -p %s/bin %s/lib/security %s/conf && cd %s && printf '#!/bin/sh\ntouch %s/ran\n' >bin/keytool && chmod 755 bin/keytool && "
+			       "cp bin/keytool bin/java && echo store >lib/security/cacerts && echo a=b >conf/net.properties && chmod 777 lib/security",
+			       home, home, home, home, dir),
+			 0);
+	setenv("JAVA_HOME", home, 1);
+	assert_int_equal(trust_java(&job, certificate, &client), 0);
+	assert_true(client.degraded);
+	assert_non_null(strstr(client.why, "left alone"));
+	assert_int_equal(shell("test ! -e %s/ran && test \"$(cat %s/lib/security/cacerts)\" = store", dir, home), 0);
+	/* One that is root's is tried; what its keytool does not do is said. */
+	assert_int_equal(shell("chmod 755 %s/lib/security", home), 0);
+	client = (struct trust_client){ 0 };
+	assert_int_equal(trust_java(&job, certificate, &client), 0);
+	assert_non_null(strstr(client.why, "did not take the CA"));
+	assert_int_equal(shell("test -e %s/ran && test \"$(ls %s/lib/security)\" = cacerts && test \"$(cat %s/lib/security/cacerts)\" = store", dir, home, home), 0);
+	unsetenv("JAVA_HOME");
 }
 
 static void local_roots_are_believed_once(void **state)
@@ -226,6 +296,33 @@ static void the_environment_names_the_proxy_the_bundle_and_the_ca(void **state)
 	assert_non_null(strstr(text, "\nREQUESTS_CA_BUNDLE=/t/bundle.pem\n"));
 	assert_non_null(strstr(text, "\nNODE_EXTRA_CA_CERTS=/t/ca.pem\n"));
 	assert_string_equal(text + strlen(text) - strlen("NO_PROXY=localhost,127.0.0.1,::1"), "NO_PROXY=localhost,127.0.0.1,::1");
+}
+
+static void what_the_image_believes_and_leaves_alone_stays_so(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[200];
+
+	(void)state;
+	/* Two roots in one file, and the system's own store, which holds the CA of an earlier start in our block. */
+	assert_int_equal(shell("cd %s && for n in one two; do openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=$n -keyout k -out $n.pem "
+			       "2>/dev/null; done && cat one.pem two.pem >named.pem", dir),
+			 0);
+	snprintf(path, sizeof(path), "%s/named.pem", dir);
+	setenv("REQUESTS_CA_BUNDLE", path, 1);
+	setenv("SSL_CERT_FILE", store, 1);
+	setenv("NODE_EXTRA_CA_CERTS", path, 1);
+	setenv("NO_PROXY", "intern.test,10.0.0.1", 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(run_trust(i ? "bbbbbbbb" : "aaaaaaaa", 48080), 0);
+		snprintf(path, sizeof(path), "%s/bundle.pem", trust);
+		assert_int_equal(count(path, "BEGIN CERTIFICATE"), 4);
+		assert_int_equal(shell("for n in one two; do openssl verify -no-CApath -CAfile %s %s/$n.pem >/dev/null || exit 1; done", path, dir), 0);
+	}
+	text = trust_environment("/t", 99);
+	assert_non_null(strstr(text, "\nNODE_EXTRA_CA_CERTS=/t/bundle.pem\n"));
+	assert_non_null(strstr(text, "\nNO_PROXY=localhost,127.0.0.1,::1,intern.test,10.0.0.1"));
+	assert_non_null(strstr(text, "\nno_proxy=localhost,127.0.0.1,::1,intern.test,10.0.0.1\n"));
 }
 
 static int free_port(void)
@@ -348,10 +445,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_key_is_the_proxys_alone_and_the_store_believes_the_ca, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_second_start_replaces_the_first_ones_ca_everywhere, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_renewed_certificate_has_the_key_of_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_java_that_others_can_write_is_left_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(local_roots_are_believed_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_an_earlier_proxy_left_in_its_folder_is_not_followed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_read_only_root_is_degraded_and_the_bundle_goes_to_the_spare_folder, set_up, tear_down),
-		cmocka_unit_test(the_environment_names_the_proxy_the_bundle_and_the_ca),
+		cmocka_unit_test_setup_teardown(the_environment_names_the_proxy_the_bundle_and_the_ca, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_the_image_believes_and_leaves_alone_stays_so, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(mitmproxy_signs_with_our_ca_and_the_probe_knows_it_from_another, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_web_server_on_the_port_is_not_our_proxy, set_up, tear_down),
 	};

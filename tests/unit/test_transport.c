@@ -348,6 +348,24 @@ static void a_tool_hands_its_names_on(void **state)
 	assert_int_equal(with_name(NULL, "/usr/bin/git", NULL, p, p), VERDICT_DENY);
 }
 
+/* What go hands to everything it runs says nothing of the setter's choice; what cargo gives is for compilers and linkers alone. */
+static void build_tools_hand_theirs_on(void **state)
+{
+	static const char go[] = "GIT_SSH_COMMAND=ssh -o ControlMaster=no -o BatchMode=yes", cargo[] = "LD_LIBRARY_PATH=/workspace/target/debug/deps";
+
+	(void)state;
+	assert_int_equal(with_name("/usr/lib/go-1.19/bin/go", "/usr/lib/go-1.19/pkg/tool/linux_amd64/compile", NULL, go, NULL), VERDICT_ALLOW);
+	assert_int_equal(with_name("/workspace/m.test", "/usr/bin/git", NULL, go, NULL), VERDICT_ALLOW);
+	assert_int_equal(with_name("/workspace/m.test", "/usr/bin/git", NULL, "GIT_SSH_COMMAND=ssh -o ControlMaster=no -o BatchMode=yes -o ProxyCommand=x", NULL),
+			 VERDICT_DENY);
+	assert_int_equal(with_name("/usr/bin/cargo", "/usr/bin/rustc", NULL, cargo, NULL), VERDICT_ALLOW);
+	assert_int_equal(with_name("/usr/bin/rustc", "/usr/bin/cc", NULL, cargo, NULL), VERDICT_ALLOW);
+	assert_int_equal(with_name("/usr/bin/cargo", "/usr/bin/git", NULL, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name("/workspace/cargo", "/usr/bin/rustc", NULL, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name(SH, "/usr/bin/rustc", NULL, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name("/usr/bin/cargo", "/usr/bin/rustc", NULL, "LD_PRELOAD=/workspace/x.so", NULL), VERDICT_DENY);
+}
+
 /* ---- the gateway ---- */
 
 static enum verdict reach(const struct scope *gateway, const char *address)
@@ -424,6 +442,7 @@ int main(void)
 		cmocka_unit_test(a_command_of_the_host_passes_as_the_first_exec),
 		cmocka_unit_test(every_template_speaks_for_itself),
 		cmocka_unit_test(a_tool_hands_its_names_on),
+		cmocka_unit_test(build_tools_hand_theirs_on),
 		cmocka_unit_test(the_hosts_gateway_is_reachable),
 	};
 

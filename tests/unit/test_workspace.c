@@ -2,10 +2,11 @@
 /* Workspaces without mounts: names, pointers, what is refused, the rules for links, copies, the marker. Runs as any user. */
 #include "supervisor/workspace/build.h"
 #include "supervisor/workspace/git.h"
-#include "supervisor/workspace/names.h"
+#include "supervisor/workspace/lines.h"
 #include "supervisor/workspace/sources.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/sha1.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -275,6 +276,119 @@ static void ids_change_places(void **state)
 	assert_int_equal(copy_map_gid(&ids, 7), 7);
 }
 
+/* ---- diffs ---- */
+
+/* What a diff makes of was: the reading that patch(1) does. */
+static void apply(struct bytes was, const char *hunks, struct buf *ret)
+{
+	const char *at = was.data, *end = was.data + was.len;
+	size_t line = 1;
+
+	while (*hunks) {
+		size_t from = 0;
+		const char *eol = strchr(hunks, '\n') + 1;
+
+		if (*hunks == '@') {
+			size_t len = 1;
+
+			assert_true(sscanf(hunks, "@@ -%zu,%zu", &from, &len) >= 1);
+			for (from += len == 0; line < from; line++) {
+				const char *next = memchr(at, '\n', (size_t)(end - at));
+
+				next = next ? next + 1 : end;
+				buf_append(ret, at, (size_t)(next - at));
+				at = next;
+			}
+		} else if (*hunks == '\\') {
+			fail();
+		} else {
+			bool bare = *eol == '\\';
+			size_t len = (size_t)(eol - hunks) - 1 - bare;
+
+			if (*hunks != '+') {
+				assert_memory_equal(at, hunks + 1, len);
+				at += len;
+				line++;
+			}
+			if (*hunks != '-')
+				buf_append(ret, hunks + 1, len);
+			if (bare)
+				eol = strchr(eol, '\n') + 1;
+		}
+		hunks = eol;
+	}
+	buf_append(ret, at, (size_t)(end - at));
+}
+
+static void check_diff(struct bytes was, struct bytes is)
+{
+	struct buf hunks = { 0 }, made = { 0 };
+
+	buf_text(&hunks, "");
+	buf_text(&made, "");
+	assert_int_equal(lines_diff(was, is, &hunks), 0);
+	assert_true(bytes_equal(was, is) == (hunks.len == 0));
+	apply(was, hunks.data, &made);
+	if (!bytes_equal((struct bytes){ made.data, made.len }, is))
+		fail_msg("\"%.*s\" to \"%.*s\":\n%s", (int)was.len, was.data, (int)is.len, is.data, hunks.data);
+	buf_free(&hunks);
+	buf_free(&made);
+}
+
+static size_t make_text(char *text, size_t lines)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < lines; i++) {
+		text[len++] = (char)('a' + rand() % 4);
+		if (i + 1 < lines || rand() % 2)
+			text[len++] = '\n';
+	}
+	return len;
+}
+
+static void a_diff_makes_the_one_of_the_other(void **state)
+{
+	static char a[20000], b[20000];
+
+	(void)state;
+	srand(1);
+	for (int i = 0; i < 20000; i++)
+		check_diff((struct bytes){ a, make_text(a, (size_t)(rand() % 14)) }, (struct bytes){ b, make_text(b, (size_t)(rand() % 14)) });
+	for (int i = 0; i < 20; i++)
+		check_diff((struct bytes){ a, make_text(a, 300) }, (struct bytes){ b, make_text(b, 320) });
+	/* More than it compares. */
+	for (size_t i = 0; i < 10000; i++) {
+		a[2 * i] = 'x';
+		b[2 * i] = 'y';
+		a[2 * i + 1] = b[2 * i + 1] = '\n';
+	}
+	check_diff((struct bytes){ a, sizeof(a) }, (struct bytes){ b, sizeof(b) });
+}
+
+static void a_diff_has_three_lines_of_context(void **state)
+{
+	struct buf hunks = { 0 };
+
+	(void)state;
+	assert_int_equal(lines_diff(bytes_of("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14"), bytes_of("1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n12\n13\n14\n"), &hunks), 0);
+	assert_string_equal(hunks.data, "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n@@ -11,4 +11,4 @@\n 11\n 12\n 13\n-14\n\\ No newline at end of file\n+14\n");
+	buf_free(&hunks);
+}
+
+static void sha1_is_sha1(void **state)
+{
+	struct sha1 hash;
+	char hex[41];
+
+	(void)state;
+	sha1_init(&hash);
+	for (int i = 0; i < 1000000; i++)
+		sha1_update(&hash, "a", 1);
+	sha1_hex(&hash, hex);
+	assert_string_equal(hex, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");	/* FIPS 180's own example */
+}
+
 /* ---- the marker ---- */
 
 static void a_marker_says_what_was_written(void **state)
@@ -311,7 +425,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_checked), cmocka_unit_test(a_pointer_is_one_line), cmocka_unit_test(dangerous_sources_are_refused),
 		cmocka_unit_test(links_follow_the_rules), cmocka_unit_test(a_bomb_of_links_is_left_out), cmocka_unit_test(protected_names_are_found),
-		cmocka_unit_test(a_copy_is_the_file), cmocka_unit_test(ids_change_places), cmocka_unit_test(a_marker_says_what_was_written),
+		cmocka_unit_test(a_copy_is_the_file), cmocka_unit_test(ids_change_places),
+		cmocka_unit_test(a_diff_makes_the_one_of_the_other), cmocka_unit_test(a_diff_has_three_lines_of_context), cmocka_unit_test(sha1_is_sha1), cmocka_unit_test(a_marker_says_what_was_written),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
