@@ -6,6 +6,7 @@
  */
 #include "supervisor/init/internal.h"
 
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/json_out.h"
 #include "supervisor/control/layout.h"
 
@@ -70,19 +71,33 @@ static int settle_mode(const struct init_options *o, struct init_settings *s, st
 	return 0;
 }
 
-/* A number of seconds from the environment; 0 when it is not set. */
-static int settle_seconds(const char *variable, unsigned least, unsigned most, unsigned *ret_seconds, struct err *ret_error)
+/* A number from the environment; it stays as it is when the variable is not set. */
+static int settle_number(const char *variable, unsigned least, unsigned most, unsigned *ret_number, struct err *ret_error)
 {
 	const char *value = getenv(variable);
-	unsigned long seconds;
+	unsigned long number;
 	char *end;
 
 	if (!value || !*value)
 		return 0;
-	seconds = strtoul(value, &end, 10);
-	if (*end || *value < '0' || *value > '9' || seconds < least || seconds > most)
-		return err_set(ret_error, -EINVAL, "%s: expected a number of seconds from %u to %u", variable, least, most);
-	*ret_seconds = (unsigned)seconds;
+	number = strtoul(value, &end, 10);
+	if (*end || *value < '0' || *value > '9' || number < least || number > most)
+		return err_set(ret_error, -EINVAL, "%s: expected a number from %u to %u", variable, least, most);
+	*ret_number = (unsigned)number;
+	return 0;
+}
+
+/* Strix's names are what hosts set; ours win. */
+static int settle_host_user(struct init_settings *s, struct err *ret_error)
+{
+	const struct {
+		const char *variable;
+		unsigned *number;
+	} numbers[] = { { "STRIX_HOST_UID", &s->host_uid }, { "CORDON_HOST_UID", &s->host_uid }, { "STRIX_HOST_GID", &s->host_gid }, { "CORDON_HOST_GID", &s->host_gid } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (settle_number(numbers[i].variable, 0, UINT32_MAX - 1, numbers[i].number, ret_error) < 0)
+			return -EINVAL;
 	return 0;
 }
 
@@ -92,9 +107,9 @@ static int settle_seconds(const char *variable, unsigned least, unsigned most, u
  */
 static int settle_times(struct init_settings *s, struct err *ret_error)
 {
-	int r = settle_seconds("CORDON_STOP_GRACE_S", 4, 3600, &s->stop_grace_s, ret_error);
+	int r = settle_number("CORDON_STOP_GRACE_S", 4, 3600, &s->stop_grace_s, ret_error);
 
-	return r < 0 ? r : settle_seconds("CORDON_CA_RENEW_S", 1, CA_DAYS * 86400 / 2, &s->ca_renew_s, ret_error);
+	return r < 0 ? r : settle_number("CORDON_CA_RENEW_S", 1, CA_DAYS * 86400 / 2, &s->ca_renew_s, ret_error);
 }
 
 static int settle(const struct init_options *o, struct init_settings *s, struct buf *problem, struct err *ret_error)
@@ -110,7 +125,7 @@ static int settle(const struct init_options *o, struct init_settings *s, struct 
 	s->run = first_of(NULL, "CORDON_RUN_ID", first_of(NULL, "STRIX_RUN_ID", NULL));
 	s->live_sources = getenv("CORDON_LIVE_SOURCES");
 	s->command = o->command;
-	if (settle_times(s, ret_error) < 0)
+	if (settle_times(s, ret_error) < 0 || settle_host_user(s, ret_error) < 0)
 		return -EINVAL;
 	return settle_mode(o, s, problem, ret_error);
 }

@@ -375,6 +375,11 @@ int init_run(const struct init_settings *settings)
 	if (settings->mode_problem)
 		enforcer_tell(&init, INIT_RECORD, 3 /* AUDIT_HIGH */, settings->mode_problem);
 	running = &init;
+	if (host_user_take(&init, &e) < 0) {
+		init_say(&init, "%s", e.text);
+		close_all(&init);
+		return INIT_EXIT_POLICY;
+	}
 	host_exec_guard(&init);
 	workspaces_start(&init);
 	trust_start(&init);

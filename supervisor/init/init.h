@@ -39,6 +39,7 @@ struct init_settings {
 	const char *mode_problem;	/* an unusable value was found and taken for guarded: recorded loudly; NULL: none */
 	const char *unreviewed;		/* "allow", "deny"; NULL: the policy's */
 	const char *live_sources;	/* CORDON_LIVE_SOURCES: names, separated by commas, that are not isolated; NULL: none */
+	unsigned host_uid, host_gid;	/* the launch user takes them; 0: keeps the image's */
 	unsigned ca_renew_s;		/* after how long the CA's certificate is renewed; 0: half of its life */
 	unsigned stop_grace_s;		/* from the runtime's stop to its kill; 0: Docker's ten */
 	const char *run;		/* the host's run id; NULL: the boot id */

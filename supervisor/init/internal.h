@@ -255,7 +255,8 @@ struct init {
 	struct service_run *services;
 	size_t nr_services;
 	enum trust_step trust_step;
-	pid_t trust_pid, clients_pid, workspace_pid;
+	pid_t trust_pid, clients_pid, workspace_pid, host_user_pid;
+	bool clients_wanted;		/* as soon as homes are their users' */
 	uint64_t renew_ms;		/* when the CA's certificate is renewed */
 	bool workspaces_done;
 	struct workspace_report *workspace_report;
@@ -304,6 +305,8 @@ void enforcer_free(struct init *init);
 void trust_start(struct init *init);
 void trust_on_exit(struct init *init, int status);
 void trust_on_clients_exit(struct init *init, int status);
+/* A step that is no process, as the state of a service. why may be NULL. */
+void trust_tell(struct init *init, const char *name, const char *state, const char *why);
 void trust_tick(struct init *init, uint64_t now);
 const char *trust_dir(const struct init *init);
 
@@ -347,6 +350,20 @@ bool signal_from_outside(int code, pid_t sender, pid_t own_pid, pid_t own_parent
 
 /* host_exec.c: before anything is started. Nothing in mode off */
 void host_exec_guard(struct init *init);
+
+/* host_user.c: before anything is started. Returns 0, or -errno with ret_error when agents must not be that user. */
+int host_user_take(struct init *init, struct err *ret_error);
+void host_user_on_exit(struct init *init, int status);
+/* passwd and group of etc_dir with new ids for the user. Returns 0, -EEXIST when the uid is somebody else's, or -errno, with ret_error. */
+int host_user_rewrite(const char *etc_dir, const struct user_identity *user, unsigned uid, unsigned gid, struct err *ret_error);
+
+struct host_user_job {
+	const char *home;
+	uid_t old_uid, uid;
+	gid_t old_gid, gid;
+};
+/* host_user_home.c, a forked helper. Returns 0 when all could be given. */
+int host_user_give_home(void *job);
 
 /* workspaces.c: sources become workspaces, then the enforcer is started: the agents' namespaces are copied with them in it */
 void workspaces_start(struct init *init);

@@ -47,6 +47,8 @@ static void dispatch(struct init *init, pid_t pid, int status)
 		trust_on_exit(init, status);
 	else if (pid == init->workspace_pid)
 		workspaces_on_exit(init, status);
+	else if (pid == init->host_user_pid)
+		host_user_on_exit(init, status);
 	else if (pid == init->clients_pid)
 		trust_on_clients_exit(init, status);
 	else if (!is_service_child(init, pid, status))

@@ -17,7 +17,7 @@
 
 #define RENEW_AGAIN_MS 600000	/* after a renewal that failed: hours are left */
 
-static void tell(struct init *init, const char *name, const char *state, const char *why)
+void trust_tell(struct init *init, const char *name, const char *state, const char *why)
 {
 	_cleanup_buf_ struct buf text = { 0 };
 	struct json_out j = { .buf = &text };
@@ -98,12 +98,13 @@ static void start_clients(struct init *init)
 	struct err e = { 0 };
 	pid_t pid;
 
+	init->clients_wanted = false;
 	init->trust_report->nr_clients = 0;
 	pid = start_helper(init, trust_run_clients, false, &e);
 	if (pid > 0)
 		init->clients_pid = pid;
 	else
-		tell(init, "trust-clients", "degraded", e.text);
+		trust_tell(init, "trust-clients", "degraded", e.text);
 }
 
 void trust_on_clients_exit(struct init *init, int status)
@@ -114,12 +115,12 @@ void trust_on_clients_exit(struct init *init, int status)
 	for (unsigned i = 0; i < report->nr_clients && i < TRUST_CLIENTS_MAX; i++) {
 		const struct trust_client *client = &report->clients[i];
 
-		tell(init, client->name, client->degraded ? "degraded" : "ready", client->why[0] ? client->why : NULL);
+		trust_tell(init, client->name, client->degraded ? "degraded" : "ready", client->why[0] ? client->why : NULL);
 		if (client->degraded)
 			init_say(init, "%s is degraded: %s", client->name, client->why);
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		tell(init, "trust-clients", "degraded", "the helper did not come to its end: some clients may not believe the CA");
+		trust_tell(init, "trust-clients", "degraded", "the helper did not come to its end: some clients may not believe the CA");
 }
 
 static void schedule_renewal(struct init *init)
@@ -138,14 +139,14 @@ static void on_renewed(struct init *init, bool done)
 	if (done) {
 		schedule_renewal(init);
 		init_say(init, "the CA's certificate was renewed");
-		tell(init, "trust", report->degraded ? "degraded" : "ready", report->why[0] ? report->why : "the CA's certificate was renewed");
-		start_clients(init);
+		trust_tell(init, "trust", report->degraded ? "degraded" : "ready", report->why[0] ? report->why : "the CA's certificate was renewed");
+		init->clients_wanted = true;
 		return;
 	}
 	init->renew_ms = now_ms() + RENEW_AGAIN_MS;
 	snprintf(why, sizeof(why), "the CA's certificate could not be renewed, and ends within a day: %s", report->why[0] ? report->why : "the helper was killed");
 	init_say(init, "%s", why);
-	tell(init, "trust", "degraded", why);
+	trust_tell(init, "trust", "degraded", why);
 }
 
 void trust_tick(struct init *init, uint64_t now)
@@ -153,7 +154,11 @@ void trust_tick(struct init *init, uint64_t now)
 	struct err e = { 0 };
 	pid_t pid;
 
-	if (init->renew_ms > now || init->trust_pid || init->clients_pid || init->drain.phase != DRAIN_NONE)
+	if (init->trust_pid || init->clients_pid || init->drain.phase != DRAIN_NONE)
+		return;
+	if (init->clients_wanted && !init->host_user_pid)
+		start_clients(init);
+	if (init->renew_ms > now || init->clients_pid)
 		return;
 	init->trust_report->why[0] = '\0';
 	init->trust_report->degraded = false;
@@ -188,10 +193,10 @@ void trust_on_exit(struct init *init, int status)
 		return;
 	}
 	enforcer_tell(init, INIT_ENVIRONMENT, 0, init->environment);
-	tell(init, "trust", report->degraded ? "degraded" : "ready", report->why[0] ? report->why : NULL);
+	trust_tell(init, "trust", report->degraded ? "degraded" : "ready", report->why[0] ? report->why : NULL);
 	if (report->degraded)
 		init_say(init, "trust is degraded: %s", report->why);
 	schedule_renewal(init);
-	start_clients(init);
+	init->clients_wanted = true;
 	init_settle(init);
 }

@@ -34,3 +34,33 @@ equal "and the exec's" 1 "$(records agent=flood decision=deny sys.name=execve ta
 equal "nothing was lost" 0 "$(records type=audit_drop)"
 check "the log is whole" inside $CORDON audit verify
 alive "alive afterwards"
+
+# ---- a disk that is full, under load; then there is room again ----
+fixture_stop
+echo 'mount -t tmpfs -o size=3m,mode=0755 tmpfs /var/lib/cordon' >"$WORK/before"
+fixture_start guarded allow
+run_beside --agent load --timeout 60 -- /srv/bin/attack-processes hammer-opens 8 12
+run_beside2() { (WORK=$WORK/full && mkdir -p "$WORK" && run --agent full -- /srv/bin/attack-flood 200000) & FLOODING=$!; }
+run_beside2
+refuses() {	# the log has failed
+	! inside $CORDON health
+}
+wait_until 40 refuses || bail "the disk is full" "$(df "$INSIDE/var/lib/cordon")"
+wait "$FLOODING"
+flood=$(cat "$WORK/full/out")
+note "$flood" "$(inside $CORDON health 2>&1)"
+matches "a full disk: what cannot be recorded is refused, at once" 'connects ok=[1-9][0-9]+ accepted=[1-9][0-9]* then=EPERM after=[0-9]{1,3}$' "$(head -1 <<<"$flood")"
+matches "execs too" 'exec EPERM' "$flood"
+matches "and writes" 'open EPERM' "$flood"
+ok=$(sed -n 's/.* ok=\([0-9]*\) .*/\1/p' <<<"$flood")
+run --agent full -- true
+equal "nothing is launched" 125 "$STATUS"
+matches "which says why" 'audit log cannot be written' "$ERR"
+mount -o remount,size=64m "$INSIDE/var/lib/cordon" 2>/dev/null || inside mount -o remount,size=64m /var/lib/cordon
+check "room again: it goes on by itself" wait_until 5 inside $CORDON health
+alive "alive with room again"
+wait "$BESIDE"
+sleep 0.3
+equal "every connect that was allowed before it was full is recorded" "$ok" "$(records agent=full decision=allow sys.name=connect)"
+recorded "the gap is a record" type=audit_drop class=log_failed
+check "the log is whole" inside $CORDON audit verify

@@ -152,6 +152,53 @@ check "and replaced" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' 
 kill -TERM "$OUTER"
 ended 12
 
+# The launch user takes the host's ids, also of what its home holds; what lies outside by another name, or is behind a link, does not change.
+cp -r "$ROOT/policies" "$WORK/plain"
+rm -rf "$WORK/plain/services"
+cat >"$WORK/before" <<'BEFORE'
+cd /run/agent
+mkdir -p deep/er && echo mine >deep/er/file && echo outside >/run/outside && echo pointed >/run/pointed
+ln /run/outside deep/hard && ln -s /run/pointed deep/soft && echo root >deep/roots
+for i in $(seq 3000); do : >deep/$i; done
+chown -R -h 61998:61998 /run/agent && chown 61998:61998 /run/outside /run/pointed && chown 0:0 deep/roots
+BEFORE
+host_user() {	# VARIABLE=VALUE…: a start with these
+	local pair
+	for pair; do export "${pair?}"; done
+	start --mode off --policy "$WORK/plain" --state-dir "$WORK/state" init
+	for pair; do unset "${pair%%=*}"; done
+}
+owner() { inside stat -c '%u:%g' "$1"; }
+given() { [ "$(owner /run/agent/deep/er/file)" = 4242:4343 ] && [ "$(inside find /run/agent/deep -uid 61998 -links 1 | wc -l)" = 0 ]; }
+host_user STRIX_HOST_UID=4242 STRIX_HOST_GID=4343
+check "ready with the host's ids" wait_until 20 grep -q '^cordon: state ready' "$WORK/log"
+ready_s=$(sed -n 's/^cordon: state ready.*(\([0-9.]*\) s).*/\1/p' "$WORK/log")
+note "ready after $ready_s s, with a home of 3,000 files to give"
+equal "a launch has them" "4242 4343" "$(inside "$BUILD/cordon" run --cwd / -- sh -c 'echo $(id -u) $(id -g)')"
+equal "and works in its home at once" 4242:4343 "$(inside "$BUILD/cordon" run --cwd / -- sh -c 'echo x >~/new && stat -c %u:%g ~/new' 2>&1)"
+check "what the home holds becomes the user's" wait_until 20 given
+equal "not what lies outside too, behind a link, or is root's" "61998:61998 61998:61998 0:0" "$(owner /run/outside) $(owner /run/pointed) $(owner /run/agent/deep/roots)"
+check "and that is said" wait_until 5 bash -c "$(declare -f inside); OUTER=$OUTER; inside '$BUILD/cordon' status | grep -q 'host-user.*ready'"
+equal "nothing is left to be done at the next start" "" "$(ls "$WORK/state/host-user" 2>/dev/null)"
+kill -TERM "$OUTER"
+ended 12
+# A start that was interrupted: the next one goes on.
+echo 'sed -i s/^agent:x:61998:61998:/agent:x:4242:4343:/ /etc/passwd; mkdir -p "$work/state"; chmod 700 "$work/state"; echo 61998 61998 >"$work/state/host-user"' >>"$WORK/before"
+host_user STRIX_HOST_UID=4242 STRIX_HOST_GID=4343
+wait_until 20 grep -q '^cordon: state ready' "$WORK/log"
+check "an interrupted one is ended at the next start" wait_until 20 given
+kill -TERM "$OUTER"
+ended 12
+host_user STRIX_HOST_UID=61999
+ended 10
+equal "the proxy's uid is nobody else's: 110" 110 "$status"
+check "with the reason" grep -q '^cordon: uid 61999 is cordon-proxy in this image' "$WORK/log"
+host_user STRIX_HOST_UID=many
+ended 10
+equal "a uid that is no number: 110" 110 "$status"
+check "with its variable" grep -q '^cordon: STRIX_HOST_UID: expected a number' "$WORK/log"
+rm -rf "$WORK/state"
+
 # Read-only places: less trust, still a container.
 echo 'mount -o remount,ro /etc' >"$WORK/before"
 start --mode off --policy "$WORK/policies" init

@@ -294,6 +294,36 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
+static void the_hosts_ids_become_the_users_and_nothing_else_changes(void **state)
+{
+	static const char passwd[] = "root:x:0:0:root:/root:/bin/bash\nagent:x:1000:1000:an agent,,:/home/agent:/bin/bash\nagent2:x:1001:1001::/home/agent2:/bin/sh\nnoline";
+	static const char group[] = "root:x:0:\nshadow:x:42:\nagent:x:1000:\nsudo:x:27:agent\nagent2:x:1001:\n";
+	const struct user_identity user = { .uid = 1000, .gid = 1000, .name = "agent" };
+	struct stat st;
+	struct err e = { 0 };
+
+	(void)state;
+	write_file("passwd", passwd, 0644);
+	write_file("group", group, 0640);
+	assert_int_equal(host_user_rewrite(folder, &user, 501, 20, &e), 0);
+	assert_file("passwd", "root:x:0:0:root:/root:/bin/bash\nagent:x:501:20:an agent,,:/home/agent:/bin/bash\nagent2:x:1001:1001::/home/agent2:/bin/sh\nnoline");
+	assert_file("group", "root:x:0:\nshadow:x:42:\nagent:x:20:\nsudo:x:27:agent\nagent2:x:1001:\n");
+	assert_int_equal(stat(in_folder("group"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	/* A group that is somebody else's: no agent gets into it by its number. */
+	write_file("passwd", passwd, 0644);
+	write_file("group", group, 0644);
+	assert_int_equal(host_user_rewrite(folder, &user, 501, 42, &e), 0);
+	assert_file("passwd", "root:x:0:0:root:/root:/bin/bash\nagent:x:501:1000:an agent,,:/home/agent:/bin/bash\nagent2:x:1001:1001::/home/agent2:/bin/sh\nnoline");
+	assert_file("group", group);
+	/* A user that is somebody else. */
+	write_file("passwd", passwd, 0644);
+	assert_int_equal(host_user_rewrite(folder, &user, 1001, 501, &e), -EEXIST);
+	assert_non_null(strstr(e.text, "uid 1001 is agent2 in this image"));
+	assert_file("passwd", passwd);
+	assert_file("group", group);
+}
+
 static void a_listener_of_somebody_else_is_told_from_the_services_own(void **state)
 {
 	char mine[512], other[512], why[200] = "";
@@ -334,6 +364,7 @@ int main(void)
 		cmocka_unit_test(our_block_is_appended_replaced_and_removed_and_nothing_else_changes),
 		cmocka_unit_test(a_link_stays_a_link_and_its_target_changes),
 		cmocka_unit_test(folders_are_made_and_taken_but_links_and_strangers_are_refused),
+		cmocka_unit_test(the_hosts_ids_become_the_users_and_nothing_else_changes),
 		cmocka_unit_test(a_listener_of_somebody_else_is_told_from_the_services_own),
 		cmocka_unit_test(certificates_are_compared_without_their_white_space),
 	};
