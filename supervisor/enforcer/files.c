@@ -170,6 +170,8 @@ void file_handle(struct enforcer *e, const struct call *call)
 		r = r == 0 ? (resolved_close(&object), -EINTR) : -EINTR;
 	if (r == -ELOOP)
 		return deny_hops(e, call);
+	if (r == -EFAULT)
+		return notify_unreadable(e, call);
 	/* No such path, for us: the kernel says what it is to the caller. We see more than it may, and our answer would tell it. */
 	if (r < 0)
 		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });

@@ -206,6 +206,8 @@ void path_handle(struct enforcer *e, const struct call *call)
 		done = refused(e, call, c, names, i);
 	for (int i = 0; i < 2; i++)
 		resolved_close(&names[i].object);
+	if (r == -EFAULT)
+		return notify_unreadable(e, call);
 	/* Also where there is no such path, for us: the kernel says what it is to the caller. We see more than it may, and our answer would tell it. */
 	if (!done)
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
