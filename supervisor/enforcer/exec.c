@@ -17,6 +17,7 @@
 #include "supervisor/base/path.h"
 #include "supervisor/boundary/process.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fcntl.h>
@@ -403,6 +404,7 @@ static void begin(struct enforcer *e, struct flight *f)
 	}
 	if (next == BROWSER_WAITS)
 		return hold(e, f);
+	assert(next == BROWSER_GO || f->decision.verdict == VERDICT_DENY);
 	if (f->decision.verdict != VERDICT_ALLOW)
 		return deny(e, f, EACCES);
 	if (f->call.launch->subject.mode == MODE_OFF)
@@ -473,16 +475,18 @@ unsigned exec_held(const struct enforcer *e)
 	return nr;
 }
 
-/* Each once, in their order; whoever waits again stands behind. */
+/* Each once, in their order; whoever waits again stands behind. An agent may let any number wait: those whose turn is not are not read again. */
 void exec_resume_held(struct enforcer *e)
 {
-	struct flight *f;
+	struct flight *f = e->flights ? e->flights->flying : NULL, *next;
 
-	for (unsigned nr = exec_held(e); nr; nr--) {
-		for (f = e->flights->flying; f && !f->held; f = f->next)
-			;
-		if (!f)
-			return;
+	for (unsigned nr = exec_held(e); f && nr; f = next) {
+		next = f->next;
+		if (!f->held)
+			continue;
+		nr--;
+		if (browsers_still_busy(e, &f->call, f->id))
+			continue;
 		flight_remove(e, f);
 		f->held = f->waiting = false;
 		f->waiting = must_wait(e, f);

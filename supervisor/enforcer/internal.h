@@ -195,6 +195,8 @@ enum session_role browsers_session(const struct enforcer *e, enum mode mode, uin
 /* Before an exec of this program is judged; flight: which exec, the same each time it is asked again. ret_holds: whether the agent's snapshot holds; ret_is_tool: whether the rest below is to be asked. */
 enum browser_next browsers_enter(struct enforcer *e, const struct call *call, uint64_t flight, const struct stat *program, bool *ret_is_tool,
 				 bool *ret_holds, struct decision *ret_decision);
+/* Whether one that waits would wait again: cheap, for there may be many. */
+bool browsers_still_busy(struct enforcer *e, const struct call *call, uint64_t flight);
 /* It was judged, and allowed. */
 enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, uint64_t flight, struct decision *decision);
 void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t flight);

@@ -35,6 +35,7 @@ int section_browser(const struct node *root, struct policy *policy)
 		{ "programs", read_paths, MEMBER(programs), true },
 		{ "browsers", read_paths, MEMBER(browsers), true },
 		{ "helpers", read_paths, MEMBER(helpers), true },
+		{ "others", read_names, MEMBER(others), true },
 		{ "folder", read_path, MEMBER(folder), true },
 		{ "environment", read_variables, MEMBER(environment), true },
 		{ "daemon", read_variables, MEMBER(daemon), true },

@@ -48,6 +48,10 @@ daemon_pid() {
 	inside pgrep -u 1500 -f '^/usr/bin/agent-browser$'
 }
 
+devtools_port() {	# as the youngest browser of the session wrote it down
+	head -n 1 "$(ls -t "$INSIDE$FOLDER"/tmp/agent-browser-chrome-*/DevToolsActivePort | head -n 1)"
+}
+
 # ---- the accident, first without Cordon: it must be one, or the rest shows nothing
 HOME_NATIVE=$WORK/native
 alone() {
@@ -180,6 +184,21 @@ equal "and all of them ran" "0 0 0" "$(echo $(cat "$WORK"/turn?/status))"
 browse click "$(ref Harmless)"
 succeeded "waiting kept the snapshot"
 
+# ---- any number of commands that wait, and the daemon killed by its own agent
+inside pkill -STOP -u 1500 -f '^/usr/bin/agent-browser$'
+RUN_SECONDS=40 run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
+wait_until 10 inside sh -c '[ "$(pgrep -c -u 1500 -f "^agent-browser get|seq|^sh -c for")" -gt 100 ]' || not_ok "many commands wait"
+alive "another agent is served while many commands of one wait"
+inside pkill -KILL -u 1500 -f '^/usr/bin/agent-browser$'
+wait "$BESIDE"
+visit /first
+run --agent a1 -- sh -c "kill -KILL $(daemon_pid)"
+browse click "$(ref Harmless)"
+stale "a daemon that its agent killed takes its snapshot with it"
+visit /first
+browse click "$(ref Harmless)"
+succeeded "and the next command begins a new one"
+
 # ---- where its variables and files would lead it elsewhere
 refused_by() {	# NAME TAG SCRIPT
 	run --agent a1 -- sh -c "$3"
@@ -192,6 +211,7 @@ refused_by "a daemon of one's own" environment 'AGENT_BROWSER_DAEMON=1 exec agen
 refused_by "eval at an exec" incomplete_evidence 'exec agent-browser eval 1'
 refused_by "an upload at an exec" policy_block 'exec agent-browser upload "#x" /etc/passwd'
 refused_by "Chromium by hand" policy_block 'exec /usr/lib/chromium/chromium --headless --no-sandbox --dump-dom about:blank'
+refused_by "a browser that a library brought along" policy_block 'cp /bin/true /workspace/chrome && exec /workspace/chrome --remote-debugging-port=9333'
 mkdir -p "$INSIDE/home/agent/.agent-browser"
 for file in "$INSIDE/home/agent/.agent-browser/config.json" "$INSIDE/workspace/agent-browser.json"; do
 	echo '{"userAgent":"planted","cdp":"9","session":"planted","proxy":"http://127.0.0.1:9"}' >"$file"
@@ -224,7 +244,7 @@ else:
     print("reached")
 PY
 stream=$(cat "$INSIDE$FOLDER/run/$SESSION.stream")
-devtools=$(head -n 1 "$INSIDE$FOLDER"/tmp/agent-browser-chrome-*/DevToolsActivePort)
+devtools=$(devtools_port)
 for agent in a1 other; do
 	run --agent "$agent" -- python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second"
 	matches "the daemon's socket is not for a script of agent $agent" '^refused' "$OUT"
@@ -235,6 +255,9 @@ for agent in a1 other; do
 done
 run --agent a1 -- sh -c "cd $FOLDER/run && exec python3 /srv/reach.py /proc/self/cwd/$SESSION.sock evaluate x"
 matches "nor by another name for it" '^refused' "$OUT"
+run --agent a1 -- /srv/bin/attack-sockets race-unix "$FOLDER/run/$SESSION.sock" 1500
+note "$OUT"
+matches "nor by an address that changes while it is judged" 'connected=[1-9][0-9]* escapes=0' "$OUT"
 OUT=$(inside python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second")
 matches "the daemon itself evaluates nothing, whoever asks" 'reached.*denied' "$OUT"
 equal "which its page shows" 0 "$(requests '/evaluated')"
@@ -286,7 +309,7 @@ browse click "$(ref "Delete account")"
 stale "a command whose end nobody saw leaves no snapshot behind"
 wait "$BESIDE"
 equal "though it lived on" 0 "$(cat "$WORK/beside/status")"
-run --agent a1 -- python3 /srv/reach.py "$(head -n 1 "$INSIDE$FOLDER"/tmp/agent-browser-chrome-*/DevToolsActivePort)"
+run --agent a1 -- python3 /srv/reach.py "$(devtools_port)"
 matches "the session's ports are still its own" '^refused' "$OUT"
 snapshot
 browse click "$(ref "Delete account")"
