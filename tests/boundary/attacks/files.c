@@ -99,7 +99,8 @@ static void forms_by_way(const char *target)
 	report_fd("proc-self-mem", open("/proc/self/mem", O_RDWR));
 	report_fd("core-pattern", open("/proc/sys/kernel/core_pattern", O_WRONLY));
 	report_fd("sysrq", open("/proc/sysrq-trigger", O_WRONLY));
-	report_fd("oom-score", open("/proc/self/oom_score_adj", O_WRONLY));
+	/* Its own to open; what would keep it alive in another's place is the kernel's to refuse. */
+	report("oom-score", write(open("/proc/self/oom_score_adj", O_WRONLY), "-1000\n", 6));
 	report_fd("uid-map", open("/proc/self/uid_map", O_WRONLY));
 }
 
