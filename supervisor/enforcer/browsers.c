@@ -118,7 +118,7 @@ static enum browser_next refuse(struct decision *d, const struct policy *policy,
 	*d = (struct decision){
 		.verdict = VERDICT_DENY, .tag = tag, .rule = "browser.session", .origin = policy->browser.origin, .hint = hint,
 	};
-	snprintf(d->reason, sizeof(d->reason), "%s", text);
+	snprintf(d->reason, sizeof(d->reason), "%.255s", text);
 	return BROWSER_REFUSED;
 }
 
@@ -127,10 +127,12 @@ static bool is_over(const struct call *call, unsigned limit_ms)
 	return now_us() - call->received_us > (uint64_t)limit_ms * 1000;
 }
 
-static enum browser_next wait_on(struct enforcer *e)
+static enum browser_next wait_on(struct enforcer *e, struct decision *decision)
 {
 	browsers_tick(e);
-	return e->browsers->tick.fd >= 0 ? BROWSER_WAITS : BROWSER_REFUSED;
+	if (e->browsers->tick.fd >= 0)
+		return BROWSER_WAITS;
+	return refuse(decision, e->policy, "incomplete_evidence", "This command cannot wait for its turn: no timer.", NULL);
 }
 
 /* ---- turns ---- */
@@ -173,10 +175,17 @@ enum browser_next browsers_enter(struct enforcer *e, const struct call *call, ui
 		*ret_holds = b->session->kept.holds;
 		return BROWSER_GO;
 	}
-	if (is_over(call, e->policy->browser.hold_ms) || wait_on(e) != BROWSER_WAITS)
+	if (is_over(call, e->policy->browser.hold_ms))
 		return refuse(ret_decision, e->policy, "policy_block", "Another command of this agent's browser session still runs.",
 			      "let one agent-browser command end before the next");
-	return BROWSER_WAITS;
+	return wait_on(e, ret_decision);
+}
+
+bool browsers_still_busy(struct enforcer *e, const struct call *call, uint64_t flight)
+{
+	struct agent_browser *b = browser_of(e, call->launch);
+
+	return b && is_busy(e, b, flight) && !is_over(call, e->policy->browser.hold_ms);
 }
 
 /* ---- what the browser shows ---- */
@@ -257,7 +266,7 @@ enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, 
 	}
 	r = daemon_serves(e, b, call->launch, &error);
 	if (r == 0 && !is_over(call, e->policy->browser.hold_ms + e->policy->browser.start_ms))
-		return wait_on(e);
+		return wait_on(e, decision);
 	if (r <= 0)
 		return refuse(decision, e->policy, "layer_missing", r < 0 ? error.text : "The browser session does not start.", NULL);
 	if (b->asked || !(decision->page == PAGE_SHOWS || decision->uses_snapshot))
@@ -266,7 +275,7 @@ enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, 
 		return BROWSER_WAITS;
 	take_before(e, b, NULL);
 	/* What was judged is no longer so when a snapshot held until now. */
-	return decision->uses_snapshot ? wait_on(e) : BROWSER_GO;
+	return decision->uses_snapshot ? wait_on(e, decision) : BROWSER_GO;
 }
 
 /* Its exec was refused, failed, or nobody waits for it any more. */

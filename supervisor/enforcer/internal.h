@@ -41,6 +41,11 @@ void source_close(struct enforcer *e, struct source *source);
 void loop_free_later(struct enforcer *e, void *memory);
 int loop_run(struct enforcer *e);
 
+/* ---- ahead.c ---- */
+
+/* Asks the kernel to schedule the calling thread, and nobody it starts, before others. Returns whether it has more weight than they. */
+bool go_ahead(void);
+
 /* ---- zygotes.c ---- */
 
 struct zygote {
@@ -88,6 +93,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
+	uint64_t full_until_us;		/* repeats.c: when its full records of refusals are used up to */
 	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
 
@@ -155,6 +161,11 @@ void notify_continue_judged(const struct call *call);
 void notify_release(struct enforcer *e, const struct call *call);
 /* Denies with error_number, tells the keeper, records. what: members that describe the object, or NULL. */
 void notify_deny(struct enforcer *e, const struct call *call, const struct decision *decision, int error_number, const struct buf *what);
+/*
+ * What the call points to cannot be read, though perhaps by the kernel (memfd_secret): nothing is allowed unread, and a bad pointer gets no other
+ * answer. In mode off the kernel goes on.
+ */
+void notify_unreadable(struct enforcer *e, const struct call *call);
 /* What cannot be recorded is not allowed. */
 void notify_deny_unrecorded(struct enforcer *e, const struct call *call);
 /* The same without the answer, which is still to be given. */
@@ -185,11 +196,19 @@ int browsers_start(struct enforcer *e, struct err *ret_error);
 bool browsers_exist(const struct enforcer *e);
 /* e->added and the session's variables: NULL-terminated, one allocation, free() it. NULL: out of memory. */
 const char **browsers_environment(const struct enforcer *e, const char *agent, uid_t uid, enum mode mode);
+/*
+ * The agent that a host names in a launch's command text, by the session it gives its browser; "" when it does not. A label: it says which session, and
+ * no more.
+ */
+#define AGENT_NAME_BYTES 64
+void browsers_name_agent(const struct enforcer *e, const char *const *argv, char ret_agent[static AGENT_NAME_BYTES]);
 /* The session that a launch with this flag of its spec is, or has. */
 enum session_role browsers_session(const struct enforcer *e, enum mode mode, uint32_t spec_flags);
 /* Before an exec of this program is judged; flight: which exec, the same each time it is asked again. ret_holds: whether the agent's snapshot holds; ret_is_tool: whether the rest below is to be asked. */
 enum browser_next browsers_enter(struct enforcer *e, const struct call *call, uint64_t flight, const struct stat *program, bool *ret_is_tool,
 				 bool *ret_holds, struct decision *ret_decision);
+/* Whether one that waits would wait again: cheap, for there may be many. */
+bool browsers_still_busy(struct enforcer *e, const struct call *call, uint64_t flight);
 /* It was judged, and allowed. */
 enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, uint64_t flight, struct decision *decision);
 void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t flight);
@@ -217,6 +236,11 @@ unsigned exec_held(const struct enforcer *e);
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+/*
+ * Whether a path names, without a symlink, what the call's launch may write: then its name has said all, and nothing needs a record. False says nothing: the
+ * object is to be looked at.
+ */
+bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, bool follow, bool creates);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 /* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
@@ -243,6 +267,13 @@ int protected_adopt(struct enforcer *e, int fd);
 
 /* ---- records.c ---- */
 
+struct caller_facts {			/* what a record says of the process behind an allowed call */
+	pid_t pid;
+	struct process_facts facts;
+	struct bytes program;		/* its path */
+	struct exec_identity identity;	/* of the program */
+};
+
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
 	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
@@ -250,6 +281,7 @@ struct outcome {			/* how a call ended, for the record */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
 	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
+	const struct caller_facts *caller;	/* of an exec that was just verified; NULL: looked up */
 };
 
 /* A refusal is a case of its launch, and counted as one here. */
@@ -328,6 +360,7 @@ struct enforcer {
 	char policy_dir[512];
 	enum mode mode;
 	bool explicit_mode, unreviewed_allow;
+	bool ahead;			/* scheduled before others */
 	struct layer layers[LAYERS_MAX];
 	unsigned nr_layers;
 	bool listener_works_off;	/* SYS_ADMIN: a filter without no_new_privs */
@@ -335,6 +368,7 @@ struct enforcer {
 	unsigned seccomp_flags;
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
+	bool mounts_are_ours;		/* the safe ones were made by this policy, not by an earlier enforcer's */
 	int container_mounts;		/* what they are copied from; -1: our own */
 	struct running_list workspaces;
 	const char **frozen_roots, **frozen_paths;	/* for the judge; NULL-terminated */

@@ -108,6 +108,17 @@ void notify_deny(struct enforcer *e, const struct call *call, const struct decis
 	notify_answer(e, call, (struct answer){ .kind = ANSWER_DENY, .error_number = error_number });
 }
 
+void notify_unreadable(struct enforcer *e, const struct call *call)
+{
+	const bool off = call->launch->subject.mode == MODE_OFF;
+	struct decision decision = { .verdict = VERDICT_ALLOW, .rule = "boundary.memory", .origin = CODE_ORIGIN,
+				     .reason = "what the call points to cannot be read" };
+	struct outcome outcome = { .decision = &decision, .verb = off ? "allow" : "fail", .error_number = EFAULT, .certainty = "checked" };
+
+	record_call(e, call, &outcome);
+	notify_answer(e, call, off ? (struct answer){ .kind = ANSWER_CONTINUE } : (struct answer){ .kind = ANSWER_DENY, .error_number = EFAULT });
+}
+
 /* The registers alone decided: the table names the errno. */
 static void refuse(struct enforcer *e, const struct call *call)
 {

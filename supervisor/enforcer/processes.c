@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/ioprio.h>
 #include <linux/magic.h>
 #include <signal.h>
@@ -90,7 +91,7 @@ static enum reach reach_of_process(const struct enforcer *e, const struct launch
  */
 static enum reach reach_of_group(const struct enforcer *e, const struct launch *l, pid_t group)
 {
-	enum reach reach = reach_of_process(e, l, group);
+	enum reach reach = group < 0 ? REACH_NOBODY : reach_of_process(e, l, group);
 	struct dirent *entry;
 	DIR *proc;
 
@@ -124,6 +125,8 @@ static enum reach reach_of_pidfd(const struct enforcer *e, const struct call *ca
 
 static enum reach reach_of_number(const struct enforcer *e, const struct call *call, pid_t pid)
 {
+	if (pid < 0) /* only kill(2) and F_SETOWN have a meaning for it, and they do not come here with one */
+		return REACH_NOBODY;
 	if (pid == 0 || is_own_thread((pid_t)call->request->pid, pid))
 		return REACH_OWN;
 	return reach_of_process(e, call->launch, pid);
@@ -137,8 +140,8 @@ static enum reach find_reach(const struct enforcer *e, const struct call *call, 
 	case TARGET_KILL:
 		if (value == -1)
 			return REACH_ALL;
-		if (value < 0)
-			return reach_of_group(e, call->launch, -value);
+		if (value < 0) /* the least number has no opposite, and names nobody */
+			return value == INT_MIN ? REACH_NOBODY : reach_of_group(e, call->launch, -value);
 		return reach_of_number(e, call, value);
 	case TARGET_PROCESS:
 		return reach_of_number(e, call, value);

@@ -18,7 +18,8 @@
 #include <sys/timerfd.h>
 
 #define TICK_MS 20
-#define TICKS_A_SIGNAL 5	/* signals are looked at less often: it takes a file in /proc for each call that waits */
+#define TICKS_A_SIGNAL 5	/* where many wait, signals are looked at less often: it takes a file in /proc for each */
+#define FEW 16
 #define WAITING_MAX 768		/* of one launch: the rest of its table stays for calls that are answered at once */
 #define ERESTARTSYS 512		/* kernel-internal: the call restarts where the handler asked for it, and is EINTR elsewhere */
 
@@ -242,16 +243,19 @@ static void look_after(struct enforcer *e, struct talk *t, bool look_at_signals)
 
 static void tick_ready(struct enforcer *e, struct source *source, uint32_t events)
 {
-	unsigned turn = ++e->connects->round; /* a fifth of those that wait, each tick */
+	unsigned turn = ++e->connects->round, nr = 0, share;
 	struct talk *t, *next;
 	uint64_t ticks;
 
 	(void)events;
 	if (read(source->fd, &ticks, sizeof(ticks)) < 0)
 		return;
+	for (t = e->connects->waiting; t; t = t->next)
+		nr++;
+	share = nr > FEW ? TICKS_A_SIGNAL : 1; /* each tick's part of those that wait */
 	for (t = e->connects->waiting; t; t = next) {
 		next = t->next;
-		look_after(e, t, turn++ % TICKS_A_SIGNAL == 0);
+		look_after(e, t, turn++ % share == 0);
 	}
 }
 

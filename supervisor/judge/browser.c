@@ -2,6 +2,8 @@
 /* The browser sessions that Cordon gives: who runs a browser, who talks to it, and by which variables its tool is told where it is. */
 #include "supervisor/judge/judging.h"
 
+#include "supervisor/base/path.h"
+
 #include <string.h>
 
 #define SESSION_HINT "use agent-browser, one command each; Cordon starts the browser"
@@ -47,9 +49,9 @@ bool browser_answers(const struct judging *j)
 			answer_deny(j, "policy_block", ruling, "A browser session runs its own programs only, and %s is none of them.", quote_text(&q, program));
 		return true;
 	}
-	if (!listed(&b->browsers, program))
+	if (!listed(&b->browsers, program) && !names_match(&b->others, path_base(program), strlen(path_base(program))))
 		return false;
-	answer_deny(j, "policy_block", ruling, "%s is started by the agent's browser session only.", quote_text(&q, program));
+	answer_deny(j, "policy_block", ruling, "%s is a browser, or drives one, and the agent has a browser session.", quote_text(&q, program));
 	return true;
 }
 

@@ -141,9 +141,11 @@ struct browser {
 	struct strings programs;	/* the command line tool, which is also the session's daemon: canonical paths */
 	struct strings browsers;	/* what only a daemon starts */
 	struct strings helpers;		/* what else runs in a daemon's launch */
+	struct names others;		/* base names of browsers and of what drives them: not run where there are sessions */
 	const char *folder;		/* one folder a session below it */
 	struct strings environment;	/* "K=V" of every launch */
 	struct strings daemon;		/* "K=V" of the daemon besides */
+	const char *prefix;		/* how a host names the agent, {AGENT}, at the start of a command text */
 	const char *config;		/* the text of {FOLDER}/config.json, in place of what the tool would look for */
 	const char *fingerprint;	/* what the tool expects of a daemon that began as these variables say */
 	struct names fixed;		/* variables that the tool must find as the launch has them, or not at all */

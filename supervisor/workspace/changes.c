@@ -100,10 +100,10 @@ static bool is_untouched(const struct comparing *c, const struct side *side, con
 	return side->upper >= 0 && fstatat(side->upper, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
-/* Came after the workspace was made: the host's doing. */
-static bool is_newer_than_workspace(const struct comparing *c, const struct stat *was)
+/* Came after the workspace was made, so that no agent removed it: the host's doing. Where its birth is not known, its last change decides. */
+static bool is_newer_than_workspace(const struct comparing *c, const struct change *change)
 {
-	return c->w->kind == WORKSPACE_COPY && ctime_ns(was) >= c->w->source_ns;
+	return c->w->kind == WORKSPACE_COPY && (change->born_ns ? change->born_ns : ctime_ns(change->was)) >= c->w->source_ns;
 }
 
 /* Renamed or replaced as a whole: what it shows is not what lies at its place in the source. */
@@ -226,7 +226,7 @@ static int compare_entry(struct comparing *c, struct change *change, const struc
 	int r = 0;
 
 	if (!is)
-		return is_newer_than_workspace(c, was) ? 0 : tell_deleted(c, change);
+		return is_newer_than_workspace(c, change) ? 0 : tell_deleted(c, change);
 	if (is_untouched(c, side, change->name, is) && !(folders && c->w->kind == WORKSPACE_COPY))
 		return 0;
 	if (folders)
@@ -238,9 +238,9 @@ static int compare_entry(struct comparing *c, struct change *change, const struc
 	return r < 0 ? r : tell_added(c, change);
 }
 
-static int stat_was(struct comparing *c, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret)
+static int stat_was(struct comparing *c, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret, int64_t *ret_born_ns)
 {
-	int r = view_stat(&c->view, folder, entry, ret);
+	int r = view_stat(&c->view, folder, entry, ret, ret_born_ns);
 
 	ret->st_uid = copy_map_uid(&c->w->ids, ret->st_uid);
 	ret->st_gid = copy_map_gid(&c->w->ids, ret->st_gid);
@@ -254,7 +254,7 @@ static int visit(struct comparing *c, const struct view_folder *folder, const st
 	struct change change = { .view = &c->view, .folder = folder, .entry = entry, .in = side->fd, .name = name };
 	int r = 0;
 
-	if (entry && stat_was(c, folder, entry, &was) == 0)
+	if (entry && stat_was(c, folder, entry, &was, &change.born_ns) == 0)
 		change.was = &was;
 	if (side->fd >= 0 && fstatat(side->fd, name, &is, AT_SYMLINK_NOFOLLOW) == 0)
 		change.is = &is;

@@ -24,6 +24,7 @@ struct change {
 	enum change_kind kind;
 	const char *path;		/* relative; any bytes */
 	const struct stat *was, *is;	/* NULL: not there. was has the ids that the workspace shows */
+	int64_t born_ns;		/* when was came to be; 0: nobody knows */
 	/* where they are; see change_open_was() */
 	struct view *view;
 	const struct view_folder *folder;

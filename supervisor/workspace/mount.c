@@ -22,6 +22,17 @@
 
 /* ---- the overlay ---- */
 
+/* The kernel's own words for what a context refused, where it has some. */
+static int refused(int context, const char *what, struct err *ret_error)
+{
+	char said[160] = "";
+	const int r = -errno;
+	ssize_t len = read(context, said, sizeof(said) - 1);
+
+	said[len > 0 ? strcspn(said, "\n") : 0] = 0;
+	return err_set(ret_error, r, "no overlay can be mounted on the state volume (%s: %s)", what, len > 2 ? said + 2 : strerror(-r));
+}
+
 /* Names relative to the working directory: no path of ours can hold what the option's syntax gives a meaning. */
 static int mount_layers(const char *lower, struct err *ret_error)
 {
@@ -34,23 +45,17 @@ static int mount_layers(const char *lower, struct err *ret_error)
 		{ "metacopy", "off" },		/* upper holds whole files: what an export reads */
 		{ "index", "off" },
 	};
-	char said[160] = "";
 	int tree;
 
 	if (context < 0)
 		return err_set(ret_error, -errno, "the kernel gives us no overlay: %s", strerror(errno));
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		if (fsconfig(context, FSCONFIG_SET_STRING, options[i].key, options[i].value, 0) < 0)
-			return err_set(ret_error, -errno, "overlay option %s=%s: %s", options[i].key, options[i].value, strerror(errno));
-	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) {
-		int r = -errno;
-		ssize_t len = read(context, said, sizeof(said) - 1);
-
-		said[len > 0 ? strcspn(said, "\n") : 0] = 0;
-		return err_set(ret_error, r, "no overlay can be mounted there: %s%s%s", strerror(-r), *said ? ": " : "", said);
-	}
+			return refused(context, options[i].key, ret_error);
+	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return refused(context, "create", ret_error);
 	tree = fsmount(context, FSMOUNT_CLOEXEC, ROOT_ATTRIBUTES);
-	return tree < 0 ? err_set(ret_error, -errno, "no overlay can be mounted there: %s", strerror(errno)) : tree;
+	return tree < 0 ? refused(context, "mount", ret_error) : tree;
 }
 
 int overlay_mount(int folder, int source, struct err *ret_error)

@@ -489,18 +489,31 @@ int view_open_entry(struct view *view, const struct view_folder *folder, const s
 	return r;
 }
 
-int view_stat(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret)
+static int stat_at(int folder, const char *name, struct stat *ret, int64_t *ret_born_ns)
+{
+	const int flags = AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
+	struct statx stx;
+
+	*ret_born_ns = 0;
+	if (fstatat(folder, name, ret, flags) < 0)
+		return -errno;
+	if (statx(folder, name, flags, STATX_BTIME, &stx) == 0 && stx.stx_mask & STATX_BTIME)
+		*ret_born_ns = stx.stx_btime.tv_sec * 1000000000 + stx.stx_btime.tv_nsec;
+	return 0;
+}
+
+int view_stat(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret, int64_t *ret_born_ns)
 {
 	struct target target;
 	int r;
 
 	(void)view;
 	if (!entry->link)
-		return fstatat(folder->place->fd, entry->name, ret, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+		return stat_at(folder->place->fd, entry->name, ret, ret_born_ns);
 	r = resolve_link(folder, entry->name, &target);
 	if (r < 0)
 		return r;
-	r = target.name[0] ? fstatat(target.place->fd, target.name, ret, AT_SYMLINK_NOFOLLOW) : fstat(target.place->fd, ret);
+	r = stat_at(target.place->fd, target.name, ret, ret_born_ns);
 	view_put_place(target.place);
-	return r < 0 ? -errno : 0;
+	return r;
 }

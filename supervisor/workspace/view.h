@@ -70,8 +70,8 @@ void view_leave(struct view_folder *folder);
 int view_find_file(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct view_place **ret_place, char *ret_name);
 /* The regular file name in place, for reading; -EINVAL when it is no such file any more. */
 int view_open_file(const struct view_place *place, const char *name);
-/* What it is. Returns 0 or -errno. */
-int view_stat(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret);
+/* What it is, and when it was made (CLOCK_REALTIME), 0 where the file system does not say. Returns 0 or -errno. */
+int view_stat(struct view *view, const struct view_folder *folder, const struct view_entry *entry, struct stat *ret, int64_t *ret_born_ns);
 /* Both in one. */
 int view_open_entry(struct view *view, const struct view_folder *folder, const struct view_entry *entry);
 /* The folder that text, as a link in place would have it, leads to: 0 with a reference, -EXDEV out of the tree, -ENOENT, -ENOTDIR, -ELOOP. */

@@ -48,6 +48,10 @@ daemon_pid() {
 	inside pgrep -u 1500 -f '^/usr/bin/agent-browser$'
 }
 
+devtools_port() {	# as the youngest browser of the session wrote it down
+	head -n 1 "$(ls -t "$INSIDE$FOLDER"/tmp/agent-browser-chrome-*/DevToolsActivePort | head -n 1)"
+}
+
 # ---- the accident, first without Cordon: it must be one, or the rest shows nothing
 HOME_NATIVE=$WORK/native
 alone() {
@@ -180,6 +184,21 @@ equal "and all of them ran" "0 0 0" "$(echo $(cat "$WORK"/turn?/status))"
 browse click "$(ref Harmless)"
 succeeded "waiting kept the snapshot"
 
+# ---- any number of commands that wait, and the daemon killed by its own agent
+inside pkill -STOP -u 1500 -f '^/usr/bin/agent-browser$'
+RUN_SECONDS=40 run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
+wait_until 10 inside sh -c '[ "$(pgrep -c -u 1500 -f "^agent-browser get|seq|^sh -c for")" -gt 100 ]' || not_ok "many commands wait"
+alive "another agent is served while many commands of one wait"
+inside pkill -KILL -u 1500 -f '^/usr/bin/agent-browser$'
+wait "$BESIDE"
+visit /first
+run --agent a1 -- sh -c "kill -KILL $(daemon_pid)"
+browse click "$(ref Harmless)"
+stale "a daemon that its agent killed takes its snapshot with it"
+visit /first
+browse click "$(ref Harmless)"
+succeeded "and the next command begins a new one"
+
 # ---- where its variables and files would lead it elsewhere
 refused_by() {	# NAME TAG SCRIPT
 	run --agent a1 -- sh -c "$3"
@@ -192,6 +211,7 @@ refused_by "a daemon of one's own" environment 'AGENT_BROWSER_DAEMON=1 exec agen
 refused_by "eval at an exec" incomplete_evidence 'exec agent-browser eval 1'
 refused_by "an upload at an exec" policy_block 'exec agent-browser upload "#x" /etc/passwd'
 refused_by "Chromium by hand" policy_block 'exec /usr/lib/chromium/chromium --headless --no-sandbox --dump-dom about:blank'
+refused_by "a browser that a library brought along" policy_block 'cp /bin/true /workspace/chrome && exec /workspace/chrome --remote-debugging-port=9333'
 mkdir -p "$INSIDE/home/agent/.agent-browser"
 for file in "$INSIDE/home/agent/.agent-browser/config.json" "$INSIDE/workspace/agent-browser.json"; do
 	echo '{"userAgent":"planted","cdp":"9","session":"planted","proxy":"http://127.0.0.1:9"}' >"$file"
@@ -201,12 +221,12 @@ browse close
 visit /empty
 equal "planted configuration files say nothing" 0 "$(requests planted)"
 browse session
-matches "and the session is the assigned one" '^a1-[0-9a-f]{8}$' "$OUT"
+equal "and the session is the assigned one" a1 "$OUT"
 rm -rf "$INSIDE/home/agent/.agent-browser" "$INSIDE/workspace/agent-browser.json"
 
 # ---- who reaches it
-FOLDER=/run/cordon-browser/$OUT
 SESSION=$OUT
+FOLDER=$(inside sh -c "echo /run/cordon-browser/$SESSION-*")
 cat >"$INSIDE/srv/reach.py" <<'PY'
 import json, socket, sys
 where = sys.argv[1]
@@ -224,7 +244,7 @@ else:
     print("reached")
 PY
 stream=$(cat "$INSIDE$FOLDER/run/$SESSION.stream")
-devtools=$(head -n 1 "$INSIDE$FOLDER"/tmp/agent-browser-chrome-*/DevToolsActivePort)
+devtools=$(devtools_port)
 for agent in a1 other; do
 	run --agent "$agent" -- python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second"
 	matches "the daemon's socket is not for a script of agent $agent" '^refused' "$OUT"
@@ -235,6 +255,9 @@ for agent in a1 other; do
 done
 run --agent a1 -- sh -c "cd $FOLDER/run && exec python3 /srv/reach.py /proc/self/cwd/$SESSION.sock evaluate x"
 matches "nor by another name for it" '^refused' "$OUT"
+run --agent a1 -- /srv/bin/attack-sockets race-unix "$FOLDER/run/$SESSION.sock" 1500
+note "$OUT"
+matches "nor by an address that changes while it is judged" 'connected=[1-9][0-9]* escapes=0' "$OUT"
 OUT=$(inside python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second")
 matches "the daemon itself evaluates nothing, whoever asks" 'reached.*denied' "$OUT"
 equal "which its page shows" 0 "$(requests '/evaluated')"
@@ -248,6 +271,21 @@ equal "another agent has a browser of its own" about:blank "$OUT"
 browse get url
 equal "and the first one keeps its page" "$AT/empty" "$OUT"
 recorded "the daemon is a launch of its agent" type=cmd_begin agent=a1 'argv~/usr/bin/agent-browser'
+
+# ---- a host that names its agents by the sessions it gives them
+strix() {	# TEXT: as a host issues it for its agent
+	run -- sh -lc 'mkdir -p "$1" && printf "%s" "$$" > "$2" && shift 2 && exec "$@"' sh /tmp/sandbox-docker-archive \
+		/tmp/sandbox-docker-archive/0123456789abcdef0123456789abcdef_pid bash -lc "$1"
+}
+strix 'AGENT_BROWSER_SESSION=strix-1-a agent-browser session'
+equal "a session has the name that the host gives it" "0 strix-1-a" "$STATUS $OUT"
+recorded "and the launch is of that agent" type=cmd_begin agent=strix-1-a
+strix 'AGENT_BROWSER_SESSION=strix-1-a AGENT_BROWSER_SESSION=a1 agent-browser get url'
+matches "what the agent wrote behind it is refused" '"tag":"environment"' "$ERR"
+strix 'true; AGENT_BROWSER_SESSION=a1 agent-browser get url'
+matches "and so is what stands elsewhere in the text" '"tag":"environment"' "$ERR"
+strix 'AGENT_BROWSER_SESSION=a1 true; agent-browser session'
+matches "a prefix before anything else names nobody" '^agent-[0-9a-f]{8}$' "$OUT"
 
 # ---- observe
 visit /second
@@ -286,7 +324,7 @@ browse click "$(ref "Delete account")"
 stale "a command whose end nobody saw leaves no snapshot behind"
 wait "$BESIDE"
 equal "though it lived on" 0 "$(cat "$WORK/beside/status")"
-run --agent a1 -- python3 /srv/reach.py "$(head -n 1 "$INSIDE$FOLDER"/tmp/agent-browser-chrome-*/DevToolsActivePort)"
+run --agent a1 -- python3 /srv/reach.py "$(devtools_port)"
 matches "the session's ports are still its own" '^refused' "$OUT"
 snapshot
 browse click "$(ref "Delete account")"

@@ -60,7 +60,7 @@ ln -s /srv/deny/rm /srv/cwd-b/x
 cp -r "$policies" /srv/policies
 rm -rf /srv/policies/services
 # What outlives a container, as a volume or a bind mount does: the test's folder keep, at /srv/keep.
-[ ! -d "$work/keep" ] || { mkdir /srv/keep && mount --bind "$work/keep" /srv/keep; }
+[ ! -d "$work/keep" ] || { mkdir /srv/keep && mount --rbind "$work/keep" /srv/keep; }
 mount -t tmpfs -o mode=1777 tmpfs /tmp
 sed -i '/^agent:/d; /^other:/d' /etc/passwd /etc/group
 printf '%s\n' agent:x:1500:1500::/home/agent:/bin/sh other:x:1501:1501::/home/other:/bin/sh >>/etc/passwd

@@ -1,48 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Workspaces: a source appears writable and never changes; what must not change in it does not; what agents did to it is told exactly, whichever
-# kind it is. Sources and state outlive the containers of this test, as bind mounts and volumes do.
+# kind it is.
 . "$(dirname "$0")/lib.sh"
 
-KEEP=$WORK/keep
-SOURCE_APP=$KEEP/sources/app
-mkdir -p "$KEEP/sources" "$KEEP/state"
-need_folder /cordon
-
-# container KIND [MODE]: starts one with every folder of KEEP/sources as a source. KIND copy: the state folder lies on an overlay.
-container() {
-	cat >"$WORK/before" <<-BEFORE
-	mount -t tmpfs -o mode=0755 tmpfs /cordon
-	mkdir /cordon/sources
-	cd /srv/keep/sources
-	for source in *; do
-		mkdir "/cordon/sources/\$source"
-		mount --bind "/srv/keep/sources/\$source" "/cordon/sources/\$source"
-		mount -o remount,bind,${SOURCE_OPTIONS:-ro} "/cordon/sources/\$source"
-	done
-	cd /
-	mkdir -p /srv/keep/state/$1
-	mount --bind /srv/keep/state/$1 /var/lib/cordon
-	if [ $1 = copy ]; then
-		mkdir -p /srv/keep/lower /srv/keep/state/upper /srv/keep/state/work
-		umount /var/lib/cordon
-		mount -t overlay overlay -o lowerdir=/srv/keep/lower,upperdir=/srv/keep/state/upper,workdir=/srv/keep/state/work /var/lib/cordon
-	fi
-	${BEFORE:-}
-	BEFORE
-	fixture_start "${2:-guarded}"
-}
-
-# tree FOLDER: every object with type, mode, owner, size, time, content and attributes, in the words of this file system.
-tree() {
-	python3 "$HERE/tree.py" "$@"
-}
-
-agent_python() {
-	run -- python3 -c "import os, shutil
-os.chdir('/workspace/app')
-$1"
-}
+. "$(dirname "$0")/workspace_lib.sh"
 
 make_source() {
 	rm -rf "$SOURCE_APP"
@@ -93,12 +55,6 @@ make_source() {
 # view: the workspace as it stands, without the placeholders of protected names that the source lacks.
 view() {
 	tree --skip .agents --skip .codex "$@" "$INSIDE/workspace/app"
-}
-
-same_trees() {	# NAME EXPECTED FOUND
-	local differences
-	differences=$(diff "$2" "$3" | cut -c1-200 | head -n 20)
-	if [ -z "$differences" ]; then ok "$1"; else not_ok "$1" "$differences"; fi
 }
 
 untouched() {

@@ -202,12 +202,15 @@ static void browsers_run_in_sessions_only(void **state)
 	static const char *const argv[] = { "x", NULL };
 	static const struct { const char *program, *interpreter; char none, user, daemon; } cases[] = {
 		{ "/usr/lib/chromium/chromium", NULL, 'r', 'd', 'a' },
-		{ "/usr/lib/chromium/chrome_crashpad_handler", NULL, 'r', 'r', 'a' },
+		{ "/usr/lib/chromium/chrome_crashpad_handler", NULL, 'r', 'd', 'a' },
+		{ "/home/agent/.cache/ms-playwright/chromium-1/chrome-linux/chrome", NULL, 'r', 'd', 'd' },
+		{ "/usr/bin/geckodriver", NULL, 'r', 'd', 'd' },
+		{ "/usr/bin/chromium", "/usr/bin/dash", 'r', 'd', 'd' },
 		{ "/usr/bin/agent-browser", NULL, 'a', 'a', 'a' },
 		{ "/usr/bin/agent-browser", "/usr/bin/node", 'r', 'r', 'd' },
 		{ "/usr/bin/cat", NULL, 'a', 'a', 'd' },
 		{ "/usr/bin/dash", NULL, 'a', 'a', 'd' },
-		{ "/workspace/chromium", NULL, 'r', 'r', 'd' },
+		{ "/workspace/chromium", NULL, 'r', 'd', 'd' },
 	};
 	const char *const none[] = { NULL };
 	struct judge_subject subject = subject_in(MODE_GUARDED, SESSION_NONE);

@@ -169,6 +169,43 @@ static void race_address(const char *allowed, int allowed_port, const char *deni
 	printf("address tries=%u connected=%u refused=%u other=%u\n", tries, connected, refused, other);
 }
 
+/* Two UNIX addresses, one of them refused, in memory that another process changes: the caller itself has one thread and nothing to share. */
+static void race_unix(const char *denied, unsigned ms)
+{
+	struct sockaddr_un own = { .sun_family = AF_UNIX, .sun_path = "/workspace/race.sock" }, other = { .sun_family = AF_UNIX }, peer;
+	struct sockaddr_un *address = map_shared(4096);
+	int server = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	unsigned tries = 0, connected = 0, escapes = 0;
+	uint64_t end = now_ms() + ms;
+	pid_t swapper;
+
+	strncpy(other.sun_path, denied, sizeof(other.sun_path) - 1);
+	unlink(own.sun_path);
+	if (bind(server, (struct sockaddr *)&own, sizeof(own)) < 0 || listen(server, 64) < 0)
+		die("server");
+	*address = own;
+	swapper = fork();
+	for (unsigned seed = 7; swapper == 0; *address = address->sun_path[1] == own.sun_path[1] ? other : own)
+		for (unsigned n = (seed = seed * 1103515245u + 12345u) >> 17 & 0x7fff; n; n--)
+			__asm__ volatile("pause");
+	while (now_ms() < end) {
+		int fd = socket(AF_UNIX, SOCK_STREAM, 0), accepted;
+		socklen_t bytes = sizeof(peer);
+
+		tries++;
+		memset(&peer, 0, sizeof(peer));
+		if (connect(fd, (struct sockaddr *)address, sizeof(*address)) == 0 && ++connected &&
+		    getpeername(fd, (struct sockaddr *)&peer, &bytes) == 0 && strcmp(peer.sun_path, denied) == 0)
+			escapes++;
+		while ((accepted = accept(server, NULL, NULL)) >= 0)
+			close(accepted);
+		close(fd);
+	}
+	kill(swapper, SIGKILL);
+	waitpid(swapper, NULL, 0);
+	printf("unix tries=%u connected=%u escapes=%u\n", tries, connected, escapes);
+}
+
 /*
  * The number of a UNIX socket in the call, whose connect is allowed; an internet socket under that number, and its address in the memory, a
  * moment later. A supervisor that lets the kernel go on with the caller's own arguments connects the wrong one.
@@ -475,6 +512,8 @@ int main(int argc, char **argv)
 		unix_reach(argv[2]);
 	else if (strcmp(what, "race-address") == 0 && argc == 7)
 		race_address(argv[2], atoi(argv[3]), argv[4], atoi(argv[5]), (unsigned)atoi(argv[6]));
+	else if (strcmp(what, "race-unix") == 0 && argc == 4)
+		race_unix(argv[2], (unsigned)atoi(argv[3]));
 	else if (strcmp(what, "race-socket") == 0 && argc == 5)
 		race_socket(argv[2], atoi(argv[3]), 0, (unsigned)atoi(argv[4]));
 	else if (strcmp(what, "race-socket-mptcp") == 0 && argc == 5)
