@@ -304,8 +304,8 @@ static void children_ready(struct enforcer *e, struct source *source, uint32_t e
 	pid_t pid;
 
 	(void)events;
-	while (read(source->fd, &info, sizeof(info)) > 0)
-		;
+	if (read(source->fd, &info, sizeof(info)) < 0) /* one stands for all of them; they are asked for below */
+		return;
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
 		if (!exec_event(e, pid, status))
 			(void)zygote_ended(e, pid);
@@ -352,6 +352,7 @@ static int open_audit(struct enforcer *e, struct err *error)
 	json_text(&j, "policy", e->policy_dir);
 	json_text(&j, "policy_sha256", e->policy->sha256);
 	json_uint(&j, "enforcer_restarts", e->restarts);
+	json_bool(&j, "ahead", e->ahead);
 	audit_record(e->audit, "start", AUDIT_INFO, false, &members);
 	return 0;
 }
@@ -406,6 +407,7 @@ static int prepare_process(struct enforcer *e)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(e->init, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
 	prctl(PR_SET_NAME, "cordon-enforcer", 0, 0, 0);
+	e->ahead = go_ahead();
 	(void)setrlimit(RLIMIT_NOFILE, &files); /* a listener, a channel and a table a launch */
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
 	return e->epoll < 0 ? -errno : 0;

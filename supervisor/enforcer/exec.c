@@ -43,6 +43,7 @@ struct flight {
 	bool tool;			/* of that session */
 	bool snapshot_holds;
 	bool waiting;			/* not judged yet: another exec of its thread group is in flight, or too many are */
+	struct process_facts facts;	/* of the process, once it was verified */
 	bool reserved;			/* there is room in the log for the record of its success */
 	uint64_t id;			/* never used twice */
 	unsigned hashing;		/* files of it whose digest is awaited while it stands at its first instruction */
@@ -143,14 +144,17 @@ static void deny(struct enforcer *e, struct flight *f, int error_number)
 	flight_give(e, f);
 }
 
-static void record_allowed(struct enforcer *e, struct flight *f, const struct decision *shadow, const char *certainty)
+static void record_allowed(struct enforcer *e, struct flight *f, const struct decision *shadow, const struct caller_facts *verified)
 {
-	_cleanup_buf_ struct buf what = { 0 };
-	struct outcome outcome = { .decision = &f->decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .what = &what,
-				   .reserved = f->reserved };
+	static struct buf what;		/* its memory is kept */
+	struct outcome outcome = {
+		.decision = &f->decision, .shadow = shadow, .verb = "allow", .certainty = verified ? "verified" : "advisory", .what = &what,
+		.caller = verified, .reserved = f->reserved,
+	};
 
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
 		return;
+	buf_reset(&what);
 	describe(f, &what);
 	f->reserved = false;
 	record_call(e, &f->call, &outcome);
@@ -165,7 +169,7 @@ static void pass(struct enforcer *e, struct flight *f, const struct decision *sh
 		memcpy(f->sha256, hex, sizeof(f->sha256));
 	else
 		(void)digest_ask(e, f->exec.file.fd, &f->exec.program, f->exec.file.path, f->call.launch->id, 0);
-	record_allowed(e, f, shadow, "advisory");
+	record_allowed(e, f, shadow, NULL);
 	notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
 	flight_give(e, f);
 }
@@ -561,7 +565,6 @@ static bool prove(struct enforcer *e, struct flight *f, int fd, const struct exe
 /* The file that was named, and what is loaded for it where that is another. */
 static bool prove_contents(struct enforcer *e, struct flight *f, pid_t pid)
 {
-	const char *loaded = f->exec.interpreters.data;
 	_cleanup_close_ int fd = -1;
 	char link[32];
 
@@ -569,11 +572,9 @@ static bool prove_contents(struct enforcer *e, struct flight *f, pid_t pid)
 		return false;
 	if (!f->exec.script)
 		return true;
-	for (unsigned i = 1; i < f->exec.nr_interpreters; i++)
-		loaded += strlen(loaded) + 1;
 	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	fd = open(link, O_PATH | O_CLOEXEC);
-	return fd >= 0 && prove(e, f, fd, &f->exec.image, loaded, NULL);
+	return fd >= 0 && prove(e, f, fd, &f->exec.image, exec_image_path(&f->exec), NULL);
 }
 
 static void kill_at_start(struct enforcer *e, struct flight *f, pid_t pid, const char *why)
@@ -586,11 +587,15 @@ static void kill_at_start(struct enforcer *e, struct flight *f, pid_t pid, const
 /* All is known of it: its first instruction comes next. */
 static void release(struct enforcer *e, struct flight *f, pid_t pid)
 {
+	const struct caller_facts verified = {
+		.pid = pid, .facts = f->facts, .program = bytes_of(exec_image_path(&f->exec)), .identity = f->exec.image,
+	};
+
 	if (!f->reserved && e->policy->audit_allowed != AUDIT_ALLOWED_NONE && !audit_has_room(e->audit))
 		return kill_at_start(e, f, pid, "the audit log is full, and nothing runs that cannot be recorded");
 	if (f->tool && !browsers_run(e, f->call.launch, pid, f->decision.page))
 		return kill_at_start(e, f, pid, "the state of the agent's browser session cannot be kept");
-	record_allowed(e, f, NULL, "verified");
+	record_allowed(e, f, NULL, &verified);
 	(void)ptrace(f->tool ? PTRACE_CONT : PTRACE_DETACH, pid, 0, 0); /* the tool's end is to be seen */
 	land(e, f);
 }
@@ -602,7 +607,7 @@ static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 	known_forget(f->tid);
 	known_forget(pid);
 	f->tid = pid;
-	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0)
+	if (exec_verify(pid, &f->exec, &f->facts, why, sizeof(why)) < 0)
 		return kill_at_start(e, f, pid, why);
 	if (!prove_contents(e, f, pid))
 		return kill_at_start(e, f, pid, "what the program holds cannot be known");

@@ -41,6 +41,11 @@ void source_close(struct enforcer *e, struct source *source);
 void loop_free_later(struct enforcer *e, void *memory);
 int loop_run(struct enforcer *e);
 
+/* ---- ahead.c ---- */
+
+/* Asks the kernel to schedule the calling thread, and nobody it starts, before others. Returns whether it has more weight than they. */
+bool go_ahead(void);
+
 /* ---- zygotes.c ---- */
 
 struct zygote {
@@ -88,6 +93,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
+	uint64_t full_until_us;		/* repeats.c: when its full records of refusals are used up to */
 	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
 
@@ -224,6 +230,11 @@ unsigned exec_held(const struct enforcer *e);
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+/*
+ * Whether a path names, without a symlink, what the call's launch may write: then its name has said all, and nothing needs a record. False says nothing: the
+ * object is to be looked at.
+ */
+bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, bool follow, bool creates);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 /* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
@@ -250,6 +261,13 @@ int protected_adopt(struct enforcer *e, int fd);
 
 /* ---- records.c ---- */
 
+struct caller_facts {			/* what a record says of the process behind an allowed call */
+	pid_t pid;
+	struct process_facts facts;
+	struct bytes program;		/* its path */
+	struct exec_identity identity;	/* of the program */
+};
+
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
 	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
@@ -257,6 +275,7 @@ struct outcome {			/* how a call ended, for the record */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
 	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
+	const struct caller_facts *caller;	/* of an exec that was just verified; NULL: looked up */
 };
 
 /* A refusal is a case of its launch, and counted as one here. */
@@ -335,6 +354,7 @@ struct enforcer {
 	char policy_dir[512];
 	enum mode mode;
 	bool explicit_mode, unreviewed_allow;
+	bool ahead;			/* scheduled before others */
 	struct layer layers[LAYERS_MAX];
 	unsigned nr_layers;
 	bool listener_works_off;	/* SYS_ADMIN: a filter without no_new_privs */
@@ -342,6 +362,7 @@ struct enforcer {
 	unsigned seccomp_flags;
 	struct filter_program filters[2];	/* safe, off */
 	int mounts[2];			/* safe, off; -1: not made */
+	bool mounts_are_ours;		/* the safe ones were made by this policy, not by an earlier enforcer's */
 	int container_mounts;		/* what they are copied from; -1: our own */
 	struct running_list workspaces;
 	const char **frozen_roots, **frozen_paths;	/* for the judge; NULL-terminated */

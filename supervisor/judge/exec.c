@@ -24,6 +24,7 @@ struct findings {
 	const struct command *command;	/* of the program itself, or NULL */
 	struct arguments arguments;	/* for the reason */
 	struct consequences consequences;
+	bool own;			/* it is the agents' own: it stands where they write */
 	bool answered;
 	struct decision decision;	/* the worst answer about something inside */
 };
@@ -137,7 +138,7 @@ static void add_program(const struct judging *j, struct words words, struct find
 
 /*
  * In text, "ls" is the image's, and "./ls" is whoever put it there: its name says nothing. One that stands in the project can be
- * reviewed; one elsewhere where agents write cannot.
+ * reviewed; one elsewhere where agents write cannot, nor what a descriptor or a link of /proc stands for.
  */
 static bool add_own_program(const struct judging *j, const char *argv0, struct findings *f)
 {
@@ -149,8 +150,13 @@ static bool add_own_program(const struct judging *j, const char *argv0, struct f
 		f->effects |= EFFECT_UNKNOWN | EFFECT_DYNAMIC;
 		return true;
 	}
+	if (path_is_under(path, "/proc") || path_in_list(&j->policy->paths.devices, NULL, path)) {
+		f->effects |= EFFECT_UNKNOWN | EFFECT_DYNAMIC;
+		return true;
+	}
 	if (!path_is_writable(j, path))
 		return false;
+	f->own = true;
 	f->effects |= EFFECT_UNKNOWN | EFFECT_CODE | (path_is_under(path, j->policy->paths.project) ? 0 : EFFECT_DYNAMIC);
 	return true;
 }
@@ -341,7 +347,7 @@ static void apply_rules(const struct judging *j, struct words words, const struc
 		}
 	if (f->answered)
 		answer_worse(j->decision, &f->decision);
-	if (j->crowded && f->command && f->command->alone && !asks_only(f))
+	if (j->crowded && (f->own || (f->command && f->command->alone && !asks_only(f))))
 		refuse_crowded(j, words);
 }
 
@@ -382,7 +388,7 @@ void judge_words(const struct judging *j, struct words words)
 	f.effects = 0;
 	f.page = PAGE_NONE;
 	f.uses_snapshot = false;
-	f.answered = false;
+	f.answered = f.own = false;
 	f.arguments.nr_hits = 0;
 	if (!words.nr || (!at_execve(j) && !*path_base(words.text[0]))) {
 		answer_no_program(j);

@@ -297,10 +297,10 @@ static void judge_evaluation(const struct reading *r, const struct shell_evaluat
 
 /* ---- the text ---- */
 
-/* cd and options of the shell make a place for the one command that counts. */
+/* cd, modes and options of the shell make a place for the one command that counts. */
 static bool sets_the_scene(const struct shell_command *command)
 {
-	static const char *const words[] = { "cd", "set", "shopt", "true", ":", "umask", "export" };
+	static const char *const words[] = { "cd", "set", "shopt", "true", ":", "umask", "export", "chmod" };
 	size_t i;
 
 	if (command->kind != SHELL_SIMPLE || !command->nr_words)

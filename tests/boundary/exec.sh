@@ -61,6 +61,11 @@ recorded "ld.so as a way round is recorded" decision=deny sys.exec.path~ld-linux
 run -- sh -c 'cp /bin/ls /workspace/copy && ./copy /workspace/precious'
 matches "a copy of an allowed program runs, as an unknown one" precious "$OUT"
 recorded "and is recorded as unreviewed" decision=allow unreviewed=True sys.exec.resolved=/workspace/copy
+# What is remembered of a program's head holds for that content only: in place it becomes a script of the same size, and a program again.
+run -- bash -c 'cp /bin/true turns && ./turns && ./turns && size=$(stat -c %s turns) && printf "%-${size}s" "#!/bin/sh
+echo "a script"; exit 7 #" >turns; ./turns; echo "$?"; cat /bin/true >turns; ./turns; echo "$?"; stat -c %s turns /bin/true | uniq | wc -l'
+equal "a program that turns into a script and back is run as what it is" "a script 7 0 1" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
+recorded "and was judged as a script" decision=allow sys.exec.resolved=/workspace/turns sys.exec.interpreter=/usr/bin/dash
 cat >"$INSIDE/srv/nested.sh" <<'SH'
 cd /workspace
 printf '#!/bin/rm\n' >one

@@ -6,8 +6,7 @@ fixture_start guarded allow
 
 (WORK=$WORK/bomb && mkdir "$WORK" && RUN_SECONDS=30 run --timeout 6 -- /srv/bin/attack-processes bomb 200) &
 bomb=$!
-sleep 1.5
-check "the fork bomb stands at its limit" test "$(pgrep --ns "$PID1" --nslist pid -c -x attack-processe)" -gt 100
+check "the fork bomb stands at its limit" wait_until 5 sh -c "[ \$(pgrep --ns $PID1 --nslist pid -c -x attack-processe) -gt 100 ]"
 ALIVE_MS=2500 alive "alive beside a fork bomb"
 wait $bomb
 equal "it ends by its timeout" 137 "$(cat "$WORK/bomb/status")"

@@ -30,8 +30,29 @@ static const char *exec_of(const char *program)
 	return status == 0 ? "ran" : WIFSIGNALED(status) ? "killed" : strerrorname_np(WEXITSTATUS(status));
 }
 
+/* Refused ever other things: would older records go to make room for these? */
+static void wash(unsigned nr)
+{
+	char path[64];
+	unsigned refused = 0, secret = 0;
+
+	for (unsigned i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "/srv/open/wash-%u", i);
+		refused += open(path, O_WRONLY | O_CREAT, 0600) < 0;
+		if (i % 4 == 0)
+			secret += open("/home/agent/.ssh/id_ed25519", O_RDONLY) < 0;
+	}
+	printf("refused=%u secret=%u\n", refused, secret);
+	sleep(7); /* sums are written */
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 3 && strcmp(argv[1], "wash") == 0) {
+		setvbuf(stdout, NULL, _IOLBF, 0);
+		wash((unsigned)atoi(argv[2]));
+		return 0;
+	}
 	unsigned most = argc > 1 ? (unsigned)atoi(argv[1]) : 100000, ok = 0, accepted = 0;
 	struct sockaddr_in to;
 	int server = server_of(&to), r = 0, error = 0;
