@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *session_text(const char *text, const char *name, const char *folder, const char *browser)
+char *session_text(const char *text, const char *title, const char *folder, const char *browser)
 {
-	const struct { const char *mark, *value; } marks[] = { { "{SESSION}", name }, { "{FOLDER}", folder }, { "{BROWSER}", browser } };
+	const struct { const char *mark, *value; } marks[] = { { "{SESSION}", title }, { "{FOLDER}", folder }, { "{BROWSER}", browser } };
 	struct buf result = { 0 };
 	size_t i;
 
@@ -90,14 +90,14 @@ static int write_actions(const struct strings *actions, int folder)
 }
 
 /* The file by which the tool knows a daemon that began with its own variables; the daemon's user may replace it, and loses its page then. */
-static int write_fingerprint(const struct browser *b, const char *name, const char *path, int run)
+static int write_fingerprint(const struct browser *b, const char *title, const char *path, int run)
 {
-	_cleanup_free_ char *text = session_text(b->fingerprint, name, path, "");
+	_cleanup_free_ char *text = session_text(b->fingerprint, title, path, "");
 	char file[SESSION_NAME_BYTES + 8];
 
 	if (!text)
 		return -ENOMEM;
-	snprintf(file, sizeof(file), "%s.config", name);
+	snprintf(file, sizeof(file), "%s.config", title);
 	return write_file(run, file, text);
 }
 
@@ -110,7 +110,8 @@ static int link_certificates(int folder, const char *home)
 	return symlinkat(target, folder, ".pki") < 0 && errno != EEXIST ? -errno : 0;
 }
 
-int session_prepare_folder(const struct browser *b, const char *name, enum mode mode, uid_t uid, gid_t gid, const char *home, struct err *ret_error)
+int session_prepare_folder(const struct browser *b, const char *name, const char *title, enum mode mode, uid_t uid, gid_t gid, const char *home,
+			   struct err *ret_error)
 {
 	_cleanup_close_ int top = open(b->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), folder = -1, run = -1, own_home = -1, tmp = -1;
 	char path[512];
@@ -131,6 +132,6 @@ int session_prepare_folder(const struct browser *b, const char *name, enum mode 
 	if (r == 0)
 		r = write_actions(&b->actions[mode >= MODE_OBSERVE], folder);
 	if (r == 0)
-		r = write_fingerprint(b, name, path, run);
+		r = write_fingerprint(b, title, path, run);
 	return r < 0 ? err_set(ret_error, r, "cannot prepare %s: %s", path, strerror(-r)) : 0;
 }

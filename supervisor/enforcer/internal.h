@@ -196,6 +196,12 @@ int browsers_start(struct enforcer *e, struct err *ret_error);
 bool browsers_exist(const struct enforcer *e);
 /* e->added and the session's variables: NULL-terminated, one allocation, free() it. NULL: out of memory. */
 const char **browsers_environment(const struct enforcer *e, const char *agent, uid_t uid, enum mode mode);
+/*
+ * The agent that a host names in a launch's command text, by the session it gives its browser; "" when it does not. A label: it says which session, and
+ * no more.
+ */
+#define AGENT_NAME_BYTES 64
+void browsers_name_agent(const struct enforcer *e, const char *const *argv, char ret_agent[static AGENT_NAME_BYTES]);
 /* The session that a launch with this flag of its spec is, or has. */
 enum session_role browsers_session(const struct enforcer *e, enum mode mode, uint32_t spec_flags);
 /* Before an exec of this program is judged; flight: which exec, the same each time it is asked again. ret_holds: whether the agent's snapshot holds; ret_is_tool: whether the rest below is to be asked. */

@@ -253,9 +253,10 @@ static void give_pipe(int fd, uid_t asker, const struct user_identity *user)
 
 static void start(struct enforcer *e, struct request *r)
 {
+	char named[AGENT_NAME_BYTES] = "";
 	struct user_identity user;
 	struct launch_order order = {
-		.agent = r->agent, .cwd = r->cwd, .argv = r->argv, .flags = r->head.flags, .timeout_ms = r->head.timeout_ms,
+		.agent = r->agent[0] ? r->agent : named, .cwd = r->cwd, .argv = r->argv, .flags = r->head.flags, .timeout_ms = r->head.timeout_ms,
 		.rows = r->head.rows, .columns = r->head.columns, .user = &user, .client = r->source.fd,
 	};
 	_cleanup_free_ const char **added = NULL;
@@ -270,7 +271,9 @@ static void start(struct enforcer *e, struct request *r)
 		result = check_container(e, order.mode, &error);
 	if (result < 0)
 		return request_fail(e, r, error.text);
-	added = browsers_environment(e, r->agent, user.uid, order.mode);
+	if (!r->agent[0])
+		browsers_name_agent(e, (const char *const *)r->argv, named);
+	added = browsers_environment(e, order.agent, user.uid, order.mode);
 	if (!added || judge_launch_environment(e->policy, order.mode, &(struct launch_user_facts){ user.name, user.home, user.shell }, e->image,
 					       (const char *const *)r->environment, added, CORDON_ENTRY_DIR, &decision, &environment) < 0)
 		return request_fail(e, r, "out of memory");

@@ -80,6 +80,8 @@ pid_t spawn_function(const struct spawn *spawn, int (*function)(void *argument),
 
 /* Blocks signals and returns the signalfd, closes stray descriptors, takes dumpable and umask down. Returns -errno on failure. */
 int prepare_process(struct err *ret_error);
+/* Whether root may run what it starts as other users. Returns 0, or -EPERM with what is missing. */
+int prepare_rights(struct err *ret_error);
 /* A folder of ours: made with missing parents, or taken when it is a folder of our user. A symlink in the way is refused. */
 int prepare_folder(const char *path, mode_t mode, struct err *ret_error);
 /* Parents are the image's business: made plainly when missing, not judged. Returns 0 or -errno. */

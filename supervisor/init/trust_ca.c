@@ -200,7 +200,7 @@ int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, stru
 	return r;
 }
 
-static int renew_in(const struct trust_job *job, const char *dir, struct buf *ret_certificate, struct err *ret_error)
+static int renew_in(const struct trust_job *job, const char dir[static 512], struct buf *ret_certificate, struct err *ret_error)
 {
 	char pair[PATH_MAX], key_path[PATH_MAX], certificate_path[PATH_MAX];
 	_cleanup_buf_ struct buf both = { 0 }, key = { 0 };
@@ -230,11 +230,10 @@ static int renew_in(const struct trust_job *job, const char *dir, struct buf *re
 /* The CA's folder is the proxy's by now: openssl works in one of ours, where nobody can put a link in its way. */
 int trust_renew_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error)
 {
-	char dir[PATH_MAX];
+	char dir[512];
 	int r;
 
-	join(dir, job->settings->run_dir, "ca-XXXXXX");
-	if (!mkdtemp(dir))
+	if (snprintf(dir, sizeof(dir), "%s/ca-XXXXXX", job->settings->run_dir) >= (int)sizeof(dir) || !mkdtemp(dir))
 		return err_set(ret_error, -errno, "cannot make a folder in %s: %s", job->settings->run_dir, strerror(errno));
 	r = renew_in(job, dir, ret_certificate, ret_error);
 	(void)remove_folder(dir);

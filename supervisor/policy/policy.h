@@ -145,6 +145,7 @@ struct browser {
 	const char *folder;		/* one folder a session below it */
 	struct strings environment;	/* "K=V" of every launch */
 	struct strings daemon;		/* "K=V" of the daemon besides */
+	const char *prefix;		/* how a host names the agent, {AGENT}, at the start of a command text */
 	const char *config;		/* the text of {FOLDER}/config.json, in place of what the tool would look for */
 	const char *fingerprint;	/* what the tool expects of a daemon that began as these variables say */
 	struct names fixed;		/* variables that the tool must find as the launch has them, or not at all */

@@ -221,12 +221,12 @@ browse close
 visit /empty
 equal "planted configuration files say nothing" 0 "$(requests planted)"
 browse session
-matches "and the session is the assigned one" '^a1-[0-9a-f]{8}$' "$OUT"
+equal "and the session is the assigned one" a1 "$OUT"
 rm -rf "$INSIDE/home/agent/.agent-browser" "$INSIDE/workspace/agent-browser.json"
 
 # ---- who reaches it
-FOLDER=/run/cordon-browser/$OUT
 SESSION=$OUT
+FOLDER=$(inside sh -c "echo /run/cordon-browser/$SESSION-*")
 cat >"$INSIDE/srv/reach.py" <<'PY'
 import json, socket, sys
 where = sys.argv[1]
@@ -271,6 +271,21 @@ equal "another agent has a browser of its own" about:blank "$OUT"
 browse get url
 equal "and the first one keeps its page" "$AT/empty" "$OUT"
 recorded "the daemon is a launch of its agent" type=cmd_begin agent=a1 'argv~/usr/bin/agent-browser'
+
+# ---- a host that names its agents by the sessions it gives them
+strix() {	# TEXT: as a host issues it for its agent
+	run -- sh -lc 'mkdir -p "$1" && printf "%s" "$$" > "$2" && shift 2 && exec "$@"' sh /tmp/sandbox-docker-archive \
+		/tmp/sandbox-docker-archive/0123456789abcdef0123456789abcdef_pid bash -lc "$1"
+}
+strix 'AGENT_BROWSER_SESSION=strix-1-a agent-browser session'
+equal "a session has the name that the host gives it" "0 strix-1-a" "$STATUS $OUT"
+recorded "and the launch is of that agent" type=cmd_begin agent=strix-1-a
+strix 'AGENT_BROWSER_SESSION=strix-1-a AGENT_BROWSER_SESSION=a1 agent-browser get url'
+matches "what the agent wrote behind it is refused" '"tag":"environment"' "$ERR"
+strix 'true; AGENT_BROWSER_SESSION=a1 agent-browser get url'
+matches "and so is what stands elsewhere in the text" '"tag":"environment"' "$ERR"
+strix 'AGENT_BROWSER_SESSION=a1 true; agent-browser session'
+matches "a prefix before anything else names nobody" '^agent-[0-9a-f]{8}$' "$OUT"
 
 # ---- observe
 visit /second
