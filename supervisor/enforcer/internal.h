@@ -364,6 +364,7 @@ struct enforcer {
 	struct layer layers[LAYERS_MAX];
 	unsigned nr_layers;
 	bool listener_works_off;	/* SYS_ADMIN: a filter without no_new_privs */
+	bool signals_scoped;		/* layer landlock_scope */
 	int landlock_abi;
 	unsigned seccomp_flags;
 	struct filter_program filters[2];	/* safe, off */
