@@ -93,6 +93,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
+	char *noticed;			/* reason of the refusal its keeper heard last */
 	uint64_t full_until_us;		/* repeats.c: when its full records of refusals are used up to */
 	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
