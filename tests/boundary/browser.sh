@@ -266,6 +266,10 @@ matches "nor does it what nobody classified" 'reached.*denied' "$OUT"
 run --agent a1 -- sh -c "rm -f $FOLDER/run/$SESSION.sock $FOLDER/actions.json; mv $FOLDER/run $FOLDER/run2; echo x >$FOLDER/run/x; echo x >$FOLDER/home/x; ls $FOLDER/run/$SESSION.sock $FOLDER/actions.json"
 matches "its folder is not the agent's to change" "$FOLDER/actions.json.*$FOLDER/run/$SESSION.sock" "$(tr '\n' ' ' <<<"$OUT")"
 check "in none of it" test ! -e "$INSIDE$FOLDER/run/x" -a ! -e "$INSIDE$FOLDER/home/x"
+browse open "$AT/ports#$stream,$devtools,8123"
+wait_until 5 grep -q '^GET /ports-tried' "$WORK/log.pages"
+equal "nor from a page in the browser itself" "/ports-tried/rejected,rejected,rejected,rejected,fulfilled,rejected" "$(sed -n 's/^GET \(.ports-tried[^ ]*\).*/\1/p' "$WORK/log.pages")"
+visit /empty
 run --agent other -- agent-browser get url
 equal "another agent has a browser of its own" about:blank "$OUT"
 browse get url
