@@ -235,7 +235,8 @@ static const struct row rows[] = {
 	REFUSE(delete_module, EPERM, MODULES),
 	REFUSE(kexec_load, EPERM, MODULES),
 	REFUSE(kexec_file_load, EPERM, MODULES),
-	REFUSE(reboot, EPERM, "The machine is the host's."),
+	/* Of a pid namespace it kills the first process: in mode off as well. */
+	{ { SYS_reboot, "reboot", CALL_REFUSED, EPERM, "The machine is the host's, and PID 1 is Cordon." }, true, { { 0 } } },
 	/* adjtimex and clock_adjtime also read, with their mode in memory: capabilities hold their writes. */
 	REFUSE(settimeofday, EPERM, CLOCK),
 	REFUSE(clock_settime, EPERM, CLOCK),

@@ -10,6 +10,7 @@
 #include "supervisor/base/io.h"
 #include "supervisor/base/json_out.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define DEPTH_MAX 64	/* of folders in a session's tmp: a descriptor each while they are emptied */
 
 char *session_text(const char *text, const char *title, const char *folder, const char *browser)
 {
@@ -73,6 +76,29 @@ static int make_folder(int at, const char *name, mode_t mode, uid_t uid, gid_t g
 	return 0;
 }
 
+/* What a browser that was killed left. Nobody writes here now: the launch that may is gone. What does not go stays. */
+static void empty(int folder, unsigned depth)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), below;
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!entries && fd >= 0)
+		close(fd);
+	while (entries && (entry = readdir(entries))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || unlinkat(folder, entry->d_name, 0) == 0)
+			continue;
+		below = depth ? openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		if (below < 0)
+			continue;
+		empty(below, depth - 1);
+		close(below);
+		(void)unlinkat(folder, entry->d_name, AT_REMOVEDIR);
+	}
+	if (entries)
+		closedir(entries);
+}
+
 static int write_actions(const struct strings *actions, int folder)
 {
 	_cleanup_buf_ struct buf text = { 0 };
@@ -125,6 +151,8 @@ int session_prepare_folder(const struct browser *b, const char *name, const char
 		r = make_folder(folder, "home", 0700, uid, gid, &own_home);
 	if (r == 0)
 		r = make_folder(folder, "tmp", 0700, uid, gid, &tmp);
+	if (r == 0)
+		empty(tmp, DEPTH_MAX);
 	if (r == 0)
 		r = link_certificates(own_home, home);
 	if (r == 0)

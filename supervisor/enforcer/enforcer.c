@@ -364,7 +364,7 @@ static const struct layer *find_layer(const struct enforcer *e, const char *name
 
 static int prepare_boundary(struct enforcer *e, struct err *error)
 {
-	const struct layer *notify, *killable, *missing;
+	const struct layer *notify, *killable, *scope, *missing;
 	_cleanup_free_ const char **roots = NULL;
 	int r;
 
@@ -386,6 +386,7 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 	if (missing)
 		return err_set(error, -EOPNOTSUPP, "mode %s requires layer %s: %s; get it with %s", mode_name(e->mode), missing->name,
 			       missing->why, missing->how ? missing->how : "another kernel or engine");
+	e->signals_scoped = (scope = find_layer(e, "landlock_scope")) && scope->state == LAYER_ACTIVE;
 	e->listener_works_off = notify && notify->state == LAYER_ACTIVE && plan_mounts(e, true, NULL) >= 0;
 	e->landlock_abi = sys_landlock_create_ruleset(NULL, 0);
 	if (e->landlock_abi < 0)

@@ -93,6 +93,7 @@ struct launch {
 	struct judge_subject subject;
 	const char *agent, *user;
 	/* Counted for status and the record at the end: */
+	char *noticed;			/* reason of the refusal its keeper heard last */
 	uint64_t full_until_us;		/* repeats.c: when its full records of refusals are used up to */
 	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
@@ -364,6 +365,7 @@ struct enforcer {
 	struct layer layers[LAYERS_MAX];
 	unsigned nr_layers;
 	bool listener_works_off;	/* SYS_ADMIN: a filter without no_new_privs */
+	bool signals_scoped;		/* layer landlock_scope */
 	int landlock_abi;
 	unsigned seccomp_flags;
 	struct filter_program filters[2];	/* safe, off */

@@ -65,6 +65,7 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 	free(l->environment);
 	free(l->argv);
 	free(l->roots);
+	free(l->noticed);
 	free(l->blob);
 	loop_free_later(e, l);
 	pid1_tell(e, ENFORCER_DROP, KEPT_KEEPER, l->id, 0, NULL, -1);
@@ -237,7 +238,7 @@ static void take_last_word(struct enforcer *e, struct launch *l, const struct ke
 	notify_recover(e, l);
 }
 
-static void notice_text(const struct launch *l, enum event_type type, const char *text)
+static bool notice_text(const struct launch *l, enum event_type type, const char *text)
 {
 	struct {
 		struct keeper_message head;
@@ -249,7 +250,7 @@ static void notice_text(const struct launch *l, enum event_type type, const char
 		len = sizeof(notice.text);
 	notice.head.text_bytes = (uint32_t)len;
 	memcpy(notice.text, text, len);
-	(void)io_send(l->keeper.fd, &notice, sizeof(notice.head) + len, NULL, 0, MSG_DONTWAIT);
+	return io_send(l->keeper.fd, &notice, sizeof(notice.head) + len, NULL, 0, MSG_DONTWAIT) >= 0;
 }
 
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision)
@@ -257,8 +258,14 @@ void launch_notice(struct enforcer *e, struct launch *l, const struct decision *
 	_cleanup_buf_ struct buf json = { 0 };
 
 	(void)e;
+	/* The same again: the keeper has it, with the case that is recorded in full. A flood of them need not wake it each time. */
+	if (l->noticed && strcmp(l->noticed, decision->reason) == 0)
+		return;
 	record_refusal_json(l->id, l->cases, decision, &json);
-	notice_text(l, EVENT_REFUSED, json.data && !json.failed ? json.data : "");
+	free(l->noticed);
+	l->noticed = NULL;
+	if (notice_text(l, EVENT_REFUSED, json.data && !json.failed ? json.data : ""))
+		l->noticed = strdup(decision->reason);
 }
 
 static const char *stage_text(int stage)
@@ -289,7 +296,7 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 		return;
 	}
 	record_failed(e, l, AUDIT_MED, line, NULL);
-	notice_text(l, EVENT_FAILED, line);
+	(void)notice_text(l, EVENT_FAILED, line);
 }
 
 /* ---- ends ---- */

@@ -19,6 +19,13 @@ for i in 1 2 3; do alive "alive beside 200 processes that open files"; done
 wait $hammer
 note "$(cat "$WORK/hammer/out")"
 matches "none of their opens failed" 'done=[1-9][0-9]* failed=0' "$(cat "$WORK/hammer/out")"
+(WORK=$WORK/masked && mkdir "$WORK" && RUN_SECONDS=40 run -- /srv/bin/attack-flood masked 100 4) &
+masked=$!
+sleep 1
+for i in 1 2 3; do ALIVE_MS=2500 alive "alive beside 100 processes that look at a secret"; done
+wait $masked
+note "$(cat "$WORK/masked/out")"
+matches "they were refused" 'masked=[1-9][0-9]{3,} opened=0' "$(cat "$WORK/masked/out")"
 (WORK=$WORK/bad && mkdir "$WORK" && RUN_SECONDS=40 run -- /srv/bin/attack-flood bad-execs 8 4) &
 bad=$!
 sleep 1

@@ -62,6 +62,37 @@ wait "$BESIDE"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive after all that"
 
+# ---- a process group whose leader has ended ----
+cat >"$INSIDE/srv/bin/leaderless.py" <<'PY'
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open("/workspace/group", "w").write(str(os.getpgrp()))
+        print("stays", flush=True)
+        time.sleep(8)
+        print("stayed", flush=True)
+    os._exit(0)
+os.wait()
+time.sleep(8.3)
+PY
+for user in agent root; do
+	rm -f "$INSIDE/workspace/group"
+	run_beside --agent leaderless -- python3 /srv/bin/leaderless.py
+	wait_until 5 grep -q stays "$WORK/beside/out" || bail "a group without its leader" "$(cat "$WORK/beside/err")"
+	run --agent third --user $user -- python3 -c 'import os, resource, sys
+g = int(open("/workspace/group").read())
+def attempt(name, act):
+    try: act(); print(name, "done")
+    except OSError as e: print(name, e.strerror)
+attempt("group", lambda: os.kill(-g, 9))
+attempt("killpg", lambda: os.killpg(g, 19))
+attempt("priority", lambda: os.setpriority(os.PRIO_PGRP, g, 19))'
+	equal "$user of another agent: no signal, no stop, no priority" "" "$(grep done <<<"$OUT")"
+	wait "$BESIDE"
+	matches "the group lives ($user)" stayed "$(cat "$WORK/beside/out")"
+done
+
 # ---- leases and locks on what the supervisor, or everybody, opens ----
 for user in root agent; do
 	run_beside --agent holder --user $user -- /srv/bin/attack-leases /etc/passwd /etc/group /etc/hosts /srv/policies/policy.json /srv/bin/attack-canary /bin/sh /workspace/lock

@@ -38,7 +38,7 @@ PERMIT
 fixture_start guarded allow
 mkdir "$INSIDE/srv/programs"
 cp "$HERE"/programs/* "$INSIDE/srv/programs/"
-RUN_SECONDS=600
+RUN_SECONDS=1200
 
 # compare NAME FILE: in a new folder of the same name, with the launch's environment, and nothing in /tmp.
 compare() {

@@ -55,9 +55,25 @@ launch() {	# COMMAND…: as an agent; both outputs
 }
 URL=https://target.test:8443/page.html
 
+# An agent's database of an earlier start: its pkcs11.txt names a library, which certutil must not load.
+command -v gcc >/dev/null && gcc -shared -o "$WORK/evil.so" -x c - <<'EVIL'
+#include <stdlib.h>
+__attribute__((constructor)) static void run(void) { system("id -u >>/tmp/cordon-evil-ran"); }
+EVIL
+rm -f /tmp/cordon-evil-ran
+cat >>"$WORK/before" <<'BEFORE'
+mkdir -p /run/agent/.pki/nssdb
+certutil -N -d sql:/run/agent/.pki/nssdb --empty-password
+openssl x509 -in "$work/target/image.pem" | certutil -A -d sql:/run/agent/.pki/nssdb -n "an agents own" -t ,,
+printf 'library=%s\nname=evil\n' "$work/evil.so" >>/run/agent/.pki/nssdb/pkcs11.txt
+chown -R 61998:61998 /run/agent
+BEFORE
 start_ready
 check "files, NSS databases and Java are looked at" wait_until 60 is_service trust-java ready
 equal "the system's files are ready" "ready " "$(service trust-files)"
+check "no library of an agent's was loaded for it" test ! -e /tmp/cordon-evil-ran
+sed -i '/evil/d' "/proc/$OUTER/root/run/agent/.pki/nssdb/pkcs11.txt"
+equal "and what the agent's database held is still there" 2 "$(inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb | grep -c 'an agents own\|Cordon CA')"
 matches "so are the databases" '^ready [0-9]+ homes' "$(service trust-nss)"
 inside "$BUILD/cordon" doctor >"$WORK/doctor"
 matches "doctor says so" 'trust-nss +ready' "$(cat "$WORK/doctor")"

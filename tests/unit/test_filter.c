@@ -282,7 +282,7 @@ static void whole_calls_are_refused(void **state)
 				     SYS_fsconfig, SYS_fsmount, SYS_fspick, 467, SYS_swapon, SYS_swapoff, SYS_quotactl, 443, SYS_acct,
 				     SYS_open_by_handle_at, SYS_fanotify_init, SYS_setns, SYS_kcmp, SYS_userfaultfd, SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key,
 				     SYS_request_key, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load,
-				     SYS_reboot, SYS_settimeofday, SYS_clock_settime, SYS_iopl, SYS_ioperm, SYS_sethostname, SYS_setdomainname };
+				     SYS_settimeofday, SYS_clock_settime, SYS_iopl, SYS_ioperm, SYS_sethostname, SYS_setdomainname };
 	static const int missing[] = { SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup, SYS_io_submit, SYS_uselib };
 
 	(void)state;
@@ -291,6 +291,8 @@ static void whole_calls_are_refused(void **state)
 		refused(whole[i], ~0U, ~0U, ~0U, EPERM);
 		ALLOWED(&off, whole[i], 0, 0, 0);
 	}
+	refused(SYS_reboot, 0xfee1dead, 672274793, 0x4321fedc, EPERM);
+	NOTIFIED(&off, SYS_reboot, 0xfee1dead, 672274793, 0x4321fedc);
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 		refused(missing[i], 0, 0, 0, ENOSYS);
 }

@@ -65,8 +65,29 @@ static void bad_execs(int nr, int seconds)
 	printf("bad-execs=%lu\n", *done);
 }
 
+static void masked(int nr, int seconds)
+{
+	unsigned long *done = map_shared(4096), *opened = done + 1;
+	uint64_t end = now_ms() + (uint64_t)seconds * 1000;
+
+	for (int i = 0; i < nr; i++) {
+		if (fork() != 0)
+			continue;
+		while (now_ms() < end)
+			__atomic_add_fetch(open("/home/agent/.ssh/id_ed25519", O_RDONLY) < 0 ? done : opened, 1, __ATOMIC_RELAXED);
+		_exit(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	printf("masked=%lu opened=%lu\n", *done, *opened);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 4 && strcmp(argv[1], "masked") == 0) {
+		masked(atoi(argv[2]), atoi(argv[3]));
+		return 0;
+	}
 	if (argc == 4 && strcmp(argv[1], "bad-execs") == 0) {
 		bad_execs(atoi(argv[2]), atoi(argv[3]));
 		return 0;
