@@ -377,9 +377,21 @@ static bool is_its_turn(const struct enforcer *e, const struct agent_browser *b,
 	return b->session->kept.turn == group && b->session->id == call->launch->zygote && runs(group, &program) && browsers_is_tool(e, &program);
 }
 
-static bool is_part(const struct agent_browser *b, const struct call *call)
+/*
+ * The daemon drives its browser. The browser has no business with either: what it connects to, a page may have chosen, and the daemon takes input from whoever
+ * connects. Its own sockets are in its profile.
+ */
+static bool is_part(const struct enforcer *e, const struct agent_browser *b, const struct call *call, const struct action *action)
 {
-	return call->launch->subject.session == SESSION_DAEMON && call->launch->zygote == b->session->id;
+	char run[512];
+	struct stat program;
+
+	if (call->launch->subject.session != SESSION_DAEMON || call->launch->zygote != b->session->id)
+		return false;
+	snprintf(run, sizeof(run), "%s/%s/run", e->policy->browser.folder, b->session->name);
+	if (action->path && !path_is_under(action->path, run))
+		return true;
+	return runs((pid_t)call->request->pid, &program) && browsers_is_tool(e, &program);
 }
 
 static bool is_sessions(const struct enforcer *e, const struct agent_browser *b, const struct action *action)
@@ -403,5 +415,5 @@ void browsers_judge_target(struct enforcer *e, const struct call *call, struct a
 		;
 	/* A folder without a session that we know of is one of an earlier enforcer's: nobody's, until its agent comes. */
 	action->of_session = b || (action->path && path_is_under(action->path, e->policy->browser.folder));
-	action->session_client = b && (is_part(b, call) || is_its_turn(e, b, call));
+	action->session_client = b && (is_part(e, b, call, action) || is_its_turn(e, b, call));
 }

@@ -391,9 +391,11 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 	e->landlock_abi = sys_landlock_create_ruleset(NULL, 0);
 	if (e->landlock_abi < 0)
 		e->landlock_abi = 0;
-	r = filter_build(false, &e->filters[0], error);
+	r = filter_build(FILTER_SAFE, &e->filters[FILTER_SAFE], error);
 	if (r == 0)
-		r = filter_build(true, &e->filters[1], error);
+		r = filter_build(FILTER_OFF, &e->filters[FILTER_OFF], error);
+	if (r == 0)
+		r = filter_build(FILTER_READS, &e->filters[FILTER_READS], error);
 	if (r == 0 && e->mode != MODE_OFF)
 		r = plan_mounts(e, false, error);
 	return r < 0 ? r : 0;
@@ -422,6 +424,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = sockets_start(e);
 	if (r == 0)
 		r = repeats_start(e);
+	if (r == 0)
+		r = workers_start(e);
 	if (r == 0)
 		r = held_start(e);
 	if (r == 0)

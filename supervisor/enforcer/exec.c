@@ -42,7 +42,8 @@ struct flight {
 	bool held;			/* waiting, namely for the agent's browser session */
 	bool tool;			/* of that session */
 	bool snapshot_holds;
-	bool waiting;			/* not judged yet: another exec of its thread group is in flight, or too many are */
+	bool waiting;			/* not judged yet: another exec of its thread group is in flight, too many are, or */
+	bool later;			/* what its launch foretells is being found out */
 	struct process_facts facts;	/* of the process, once it was verified */
 	bool reserved;			/* there is room in the log for the record of its success */
 	uint64_t id;			/* never used twice */
@@ -232,11 +233,11 @@ static bool is_first(const struct flight *f)
 }
 
 /* Who execs only ever helps, and most execs need no help: only those that do are worth the look. */
-static bool needs_caller(const struct flight *f, const struct decision *shadow)
+static bool needs_caller(const struct flight *f, const struct decision *shadow, enum foreseen_exec foreseen)
 {
 	const struct transport *transport = f->call.launch->subject.transport;
 
-	return f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
+	return foreseen == FORESEEN || f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
 	       (f->decision.unreviewed && transport && !transport->wrap);
 }
 
@@ -260,9 +261,24 @@ static void judge_interpreters(struct enforcer *e, struct flight *f, struct acti
 	}
 }
 
-static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
+/* Only where it would say something else than the exec alone. */
+static enum foreseen_exec foresee(struct enforcer *e, const struct flight *f, const struct action *action)
+{
+	struct launch *l = f->call.launch;
+	const struct decision *d = &f->decision;
+	bool was_review = d->unreviewed || (d->verdict == VERDICT_DENY && strcmp(d->tag, "review_unavailable") == 0);
+
+	if (l->subject.mode == MODE_OFF || !(was_review || (l->subject.mode == MODE_READONLY && d->verdict == VERDICT_DENY)))
+		return FORESEEN_NOT;
+	return foresight_of(e, l, action->argv, action->cwd);
+}
+
+/* Returns false when it has to wait for what its launch foretells. */
+static bool judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
 {
 	const struct exec_call *x = &f->exec;
+	struct launch *l = f->call.launch;
+	enum foreseen_exec foreseen;
 	char link[32], cwd[RESOLVE_PATH_MAX];
 	struct caller caller;
 	ssize_t len;
@@ -282,17 +298,24 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
 	if (f->decision.verdict == VERDICT_ALLOW)
 		judge_interpreters(e, f, action);
-	if (!needs_caller(f, ret_shadow))
-		return;
+	foreseen = foresee(e, f, &action);
+	if (foreseen == FORESEEN_LATER)
+		return false;
+	if (!needs_caller(f, ret_shadow, foreseen))
+		return true;
 	find_caller(f->tid, &caller);
 	action.caller = caller.path[0] ? caller.path : NULL;
 	action.caller_environment = caller.entries;
 	action.first = is_first(f);
-	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	action.planned = foreseen == FORESEEN && (action.first || foresight_reads(l, f->tid)) && foresight_names(l, f->tid, action.argv[0], &x->file.stat);
+	notify_judge(e, l, &action, &f->decision, ret_shadow);
+	if (f->decision.by == BY_PLAN && action.planned)
+		f->decision.unreviewed |= foresight_unreviewed(l);
 	if (f->decision.verdict == VERDICT_ALLOW)
 		judge_interpreters(e, f, action);
 	free(caller.entries);
 	buf_free(&caller.environment);
+	return true;
 }
 
 static void fly(struct enforcer *e, struct flight *f)
@@ -400,7 +423,11 @@ static void begin(struct enforcer *e, struct flight *f)
 	}
 	next = browsers_enter(e, &f->call, f->id, &f->exec.file.stat, &f->tool, &f->snapshot_holds, &f->decision);
 	if (next == BROWSER_GO) {
-		judge_exec(e, f, &shadow);
+		if (!judge_exec(e, f, &shadow)) {
+			exec_reset(&f->exec);
+			f->waiting = f->later = true;
+			return flight_add(e, f);
+		}
 		if (f->decision.verdict == VERDICT_ALLOW && f->exec.program.size > (off_t)DIGEST_MAX_BYTES && agents_can_write(f, f->exec.file.path))
 			refuse_size(f);
 		if (f->tool && f->decision.verdict == VERDICT_ALLOW)
@@ -453,7 +480,7 @@ void exec_handle(struct enforcer *e, const struct call *call)
 	f->id = ++e->flights->last_id;
 	f->hashing = 0;
 	f->sha256[0] = 0;
-	f->held = f->tool = f->snapshot_holds = false;
+	f->held = f->tool = f->snapshot_holds = f->later = false;
 	f->waiting = must_wait(e, f);
 	if (f->waiting)
 		flight_add(e, f);
@@ -465,7 +492,7 @@ static struct flight *first_that_may_go(const struct enforcer *e)
 {
 	struct flight *f = e->flights->nr_waiting ? e->flights->flying : NULL;
 
-	while (f && (!f->waiting || f->held || must_wait(e, f)))
+	while (f && (!f->waiting || f->held || f->later || must_wait(e, f)))
 		f = f->next;
 	return f;
 }
@@ -501,20 +528,26 @@ void exec_resume_held(struct enforcer *e)
 	}
 }
 
-/* An exec ended: whoever waited behind it is next, and who comes after one that is refused. A successful one has ended its group's other calls. */
-static void land(struct enforcer *e, struct flight *f)
+/* Whoever waited and need not any more, and who comes after one that is refused. */
+static void go_on(struct enforcer *e)
 {
 	struct flight *next;
 
-	flight_remove(e, f);
-	give_back_room(e, f);
-	notify_release(e, &f->call);
-	flight_give(e, f);
 	while ((next = first_that_may_go(e))) {
 		flight_remove(e, next);
 		next->waiting = false;
 		begin(e, next);
 	}
+}
+
+/* An exec ended. A successful one has ended its group's other calls. */
+static void land(struct enforcer *e, struct flight *f)
+{
+	flight_remove(e, f);
+	give_back_room(e, f);
+	notify_release(e, &f->call);
+	flight_give(e, f);
+	go_on(e);
 }
 
 static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, const char *why)
@@ -689,6 +722,15 @@ void exec_forget(struct enforcer *e, const struct launch *l)
 		give_back_room(e, f);
 		flight_give(e, f);
 	}
+}
+
+void exec_resume(struct enforcer *e, const struct launch *l)
+{
+	for (struct flight *f = e->flights ? e->flights->flying : NULL; f; f = f->next)
+		if (f->call.launch == l)
+			f->later = false;
+	if (e->flights)
+		go_on(e);
 }
 
 unsigned exec_in_flight(const struct enforcer *e)

@@ -71,6 +71,10 @@ bool zygote_ended(struct enforcer *e, pid_t pid);
 
 enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED, LAUNCH_FAILED };
 
+struct launch_verdict {
+	struct decision decision, shadow;	/* shadow: in mode off */
+};
+
 struct launch {
 	struct launch *next;
 	uint64_t id;
@@ -92,6 +96,8 @@ struct launch {
 	const char **environment, **argv, **roots;	/* NULL-terminated views into blob */
 	struct judge_subject subject;
 	const char *agent, *user;
+	struct foresight *foresight;	/* foresight.c's own; NULL until an exec asks */
+	struct launch_verdict *begun;	/* what was said of the launch as a whole, until that is recorded; NULL after, and for one that was adopted */
 	/* Counted for status and the record at the end: */
 	char *noticed;			/* reason of the refusal its keeper heard last */
 	uint64_t full_until_us;		/* repeats.c: when its full records of refusals are used up to */
@@ -108,6 +114,7 @@ struct launch_order {			/* everything a spec is made of */
 	bool terminal;			/* one of the client's descriptors is one */
 	int client;			/* taken on success */
 	int stdio[3];			/* borrowed: the zygote gets its own */
+	const struct decision *decision, *shadow;	/* why it may start; shadow: in mode off */
 	const char *session_folder;	/* of a browser session's daemon, which writes there too; NULL: an ordinary launch */
 };
 
@@ -133,6 +140,66 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes);
 bool launch_descends(const struct enforcer *e, pid_t pid);
 /* Kills what carries one of our filters and has no living keeper above it. */
 void lineage_kill_orphans(void);
+
+/* ---- workers.c: threads for what takes longer ---- */
+
+struct arena;
+
+struct worker_job {
+	struct worker_job *next, *next_of_all;		/* workers.c's own */
+	void *owner;				/* NULL once it is gone */
+	void (*work)(struct worker_job *job, struct arena *arena);	/* on a thread of its own; arena: SHELL_ARENA_BYTES, or NULL when there is no memory */
+	void (*done)(struct enforcer *e, struct worker_job *job);	/* in the loop */
+};
+
+int workers_start(struct enforcer *e);
+/* Returns 0, or -errno: then done() will not be called. */
+int workers_give(struct enforcer *e, struct worker_job *job);
+void workers_forget(struct enforcer *e, const void *owner);
+
+/* ---- consider.c: a launch as a whole ---- */
+
+struct consideration {
+	struct worker_job job;
+	/* The question: */
+	const struct policy *policy;
+	const struct scope *gateway;
+	const char *const *image;
+	bool unreviewed_allow;
+	enum mode mode;
+	struct user_identity user;
+	const char **argv, **asked, **added, **roots;
+	char *cwd;
+	enum session_role session;
+	bool asks_sources;		/* whether commands of the operator's are asked for values */
+	/* The answer: */
+	int result;			/* -errno: none could be found */
+	struct decision decision, shadow;	/* shadow: in mode off */
+	char **environment;		/* what the launch begins with, when it is allowed */
+	char **values;			/* "K=V" of the policy's sources */
+	struct buf missing;		/* "NAME: why" of those that gave none, a line each */
+};
+
+/* A copy of the question. NULL: out of memory. asked: the variables that the client brings. */
+struct consideration *consideration_new(const struct enforcer *e, const struct launch_order *order, const char *const *asked);
+/* The same of a launch that runs: what it was started with, in asked its environment. cwd: its working folder's real name. */
+struct consideration *consideration_of(const struct enforcer *e, const struct launch *l, const char *cwd);
+void consideration_free(struct consideration *c);
+
+/* ---- foresight.c: what a launch is going to exec ---- */
+
+struct foresight;
+enum foreseen_exec { FORESEEN_NOT, FORESEEN, FORESEEN_LATER /* being found out: exec_resume() will be called */ };
+
+/* Whether the launch's words foretell this command line in this folder. */
+enum foreseen_exec foresight_of(struct enforcer *e, struct launch *l, const char *const *argv, const char *cwd);
+/* Whether the caller's own command line is one whose text was read, so that what was foreseen is foreseen of it. */
+bool foresight_reads(const struct launch *l, pid_t caller);
+/* Whether the launch's PATH gives this file for the name. */
+bool foresight_names(const struct launch *l, pid_t tid, const char *name, const struct stat *file);
+/* Whether the launch passed because nobody reviews. */
+bool foresight_unreviewed(const struct launch *l);
+void foresight_free(struct foresight *f);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -228,6 +295,8 @@ void browsers_forget(struct enforcer *e, const struct launch *l);
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
 bool exec_event(struct enforcer *e, pid_t pid, int status);
+/* What this launch's execs waited for has been found out. */
+void exec_resume(struct enforcer *e, const struct launch *l);
 /* What digest_ask() was asked for this flight; hex NULL: it cannot be known. */
 void exec_digested(struct enforcer *e, uint64_t flight, const struct exec_identity *identity, const char *hex);
 /* Execs that wait for a browser's command: asked again. How many still wait. */
@@ -368,7 +437,7 @@ struct enforcer {
 	bool signals_scoped;		/* layer landlock_scope */
 	int landlock_abi;
 	unsigned seccomp_flags;
-	struct filter_program filters[2];	/* safe, off */
+	struct filter_program filters[FILTER_COUNT];
 	int mounts[2];			/* safe, off; -1: not made */
 	bool mounts_are_ours;		/* the safe ones were made by this policy, not by an earlier enforcer's */
 	int container_mounts;		/* what they are copied from; -1: our own */
@@ -395,6 +464,7 @@ struct enforcer {
 	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
+	struct workers *workers;	/* workers.c's own */
 	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
 	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */

@@ -62,6 +62,8 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 		close(l->root);
 	if (l->table)
 		munmap(l->table, sizeof(*l->table));
+	foresight_free(l->foresight);
+	free(l->begun);
 	free(l->environment);
 	free(l->argv);
 	free(l->roots);
@@ -81,9 +83,12 @@ static int order_zygote(const struct zygote *z, uint64_t id, const struct buf *s
 	struct zygote_launch message = { .magic = PROTO_MAGIC, .spec_bytes = (uint32_t)spec->len, .launch_id = id };
 	_cleanup_close_ int memfd = spec_to_memfd(spec);
 	int fds[] = { memfd, o->client, o->stdio[0], o->stdio[1], o->stdio[2], channel };
+	struct launch_event taken = { .type = EVENT_TAKEN };
 
 	if (memfd < 0)
 		return memfd;
+	/* First: a client that asks again after our death must never be served twice. */
+	(void)io_send(o->client, &taken, sizeof(taken), NULL, 0, MSG_DONTWAIT);
 	return io_send(z->source.fd, &message, sizeof(message), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
 }
 
@@ -131,6 +136,13 @@ int launch_start(struct enforcer *e, struct launch_order *o, struct err *ret_err
 		return err_set(ret_error, r, "cannot watch the keeper: %s", strerror(-r));
 	}
 	l->client = o->client;
+	l->begun = malloc(sizeof(*l->begun));	/* without it the record says less */
+	if (l->begun && !o->decision) { /* Cordon's own: a browser session's daemon */
+		free(l->begun);
+		l->begun = NULL;
+	}
+	if (l->begun)
+		*l->begun = (struct launch_verdict){ .decision = *o->decision, .shadow = o->shadow ? *o->shadow : (struct decision){ 0 } };
 	pid1_tell(e, ENFORCER_KEEP, KEPT_KEEPER, id, 0, NULL, channel);
 	tell_count(e);
 	return 0;
@@ -221,6 +233,8 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 		close(TAKE_FD(l->client));
 	if (!(m->flags & HELLO_AGAIN))
 		record_begin(e, l);
+	free(l->begun);
+	l->begun = NULL;
 	if (adopted)
 		notify_recover(e, l);
 	record_late_end(e, l);

@@ -99,6 +99,21 @@ static void put_decision(struct json_out *j, const struct decision *d)
 		json_bool(j, "unreviewed", true);
 }
 
+/* An exec passed for its own sake, because its launch passed as a whole, or because it is what a tool of the image makes of itself. */
+static const char *by_name(enum decided_by by)
+{
+	return by == BY_PLAN ? "plan" : by == BY_HELPER ? "helper" : "alone";
+}
+
+/* What guarded would have said. */
+static void put_shadow(struct json_out *j, const struct decision *shadow)
+{
+	json_object_begin(j, "shadow");
+	json_text(j, "decision", shadow->verdict == VERDICT_ALLOW ? "allow" : shadow->verdict == VERDICT_DENY ? "deny" : "review");
+	put_decision(j, shadow);
+	json_object_end(j);
+}
+
 /* ---- the process ---- */
 
 static void put_link(struct json_out *j, const char *key, pid_t pid, const char *name)
@@ -287,17 +302,15 @@ void record_call(struct enforcer *e, const struct call *call, const struct outco
 	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
 	json_text(&j, "mode", mode_name(call->launch->subject.mode));
 	put_decision(&j, o->decision);
+	if (!refused && call->rule->class == CALL_EXEC)
+		json_text(&j, "by", by_name(o->decision->by));
 	put_call(&j, call, o->what);
 	json_text(&j, "certainty", o->certainty);
 	put_caller(e, &j, call, o, refused);
 	put_launch(&j, call->launch);
 	json_uint(&j, "lat_us", now_us() - call->received_us);
-	if (o->shadow) {
-		json_object_begin(&j, "shadow");
-		json_text(&j, "decision", o->shadow->verdict == VERDICT_ALLOW ? "allow" : o->shadow->verdict == VERDICT_DENY ? "deny" : "review");
-		put_decision(&j, o->shadow);
-		json_object_end(&j);
-	}
+	if (o->shadow)
+		put_shadow(&j, o->shadow);
 	if (failed)
 		audit_record(e->audit, "syscall", AUDIT_LOW, false, &members);
 	else if (o->reserved)
@@ -398,6 +411,12 @@ void record_begin(struct enforcer *e, const struct launch *l)
 		if (l->subject.transport->wrap)		/* from here on it is the agent's command */
 			json_uint(&j, "command_at", l->subject.transport->argv.nr);
 		json_object_end(&j);
+	}
+	if (l->begun) {
+		json_text(&j, "decision", "allow");
+		put_decision(&j, &l->begun->decision);
+		if (l->subject.mode == MODE_OFF)
+			put_shadow(&j, &l->begun->shadow);
 	}
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);

@@ -79,10 +79,11 @@ static int put_boundary(const struct enforcer *e, const struct launch_order *o, 
 {
 	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots };
 	const bool off = o->mode == MODE_OFF;
+	const struct filter_program *filter = &e->filters[off ? FILTER_OFF : o->mode == MODE_READONLY ? FILTER_READS : FILTER_SAFE];
 
 	if (!off || e->listener_works_off) {
-		s->nr_filter = e->filters[off].len;
-		s->filter_offset = put(b, e->filters[off].code, e->filters[off].len * sizeof(struct sock_filter));
+		s->nr_filter = filter->len;
+		s->filter_offset = put(b, filter->code, filter->len * sizeof(struct sock_filter));
 		s->seccomp_flags = e->seccomp_flags;
 	}
 	if (off)

@@ -98,11 +98,14 @@ bool environment_loads_code(const struct judging *j)
 			continue;
 		}
 		len = name_length(*entry);
-		if (names_match(&environment->code_names, *entry, len) && !is_own_value(j->subject->launch_environment, *entry, len) &&
-		    !is_harmless(environment, *entry) && !is_for_helper(j, *entry, len)) {
+		if (!names_match(&environment->code_names, *entry, len) || is_own_value(j->subject->launch_environment, *entry, len) ||
+		    is_harmless(environment, *entry))
+			continue;
+		if (!is_for_helper(j, *entry, len)) {
 			deny_name(j, environment->code_names.line, *entry, len);
 			return true;
 		}
+		j->decision->by = BY_HELPER;
 	}
 	return false;
 }

@@ -89,7 +89,8 @@ bool path_is_writable(const struct judging *j, const char *path)
 {
 	const char *const *root;
 
-	if (!j->subject->write_roots)
+	/* A readonly launch writes nothing, and what others wrote lies there all the same. */
+	if (!j->subject->write_roots || j->subject->mode == MODE_READONLY)
 		return path_in_list(&j->policy->paths.write, j->subject->home, path) ||
 		       path_in_list(&j->policy->paths.allowed_roots, j->subject->home, path);
 	for (root = j->subject->write_roots; *root; root++)

@@ -186,13 +186,13 @@ succeeded "waiting kept the snapshot"
 
 # ---- any number of commands that wait, and the daemon killed by its own agent
 inside pkill -STOP -u 1500 -f '^/usr/bin/agent-browser$'
-RUN_SECONDS=40 run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
+RUNNER=run_below RUN_SECONDS=40 run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
 wait_until 10 inside sh -c '[ "$(pgrep -c -u 1500 -f "^agent-browser get|seq|^sh -c for")" -gt 100 ]' || not_ok "many commands wait"
 alive "another agent is served while many commands of one wait"
 inside pkill -KILL -u 1500 -f '^/usr/bin/agent-browser$'
 wait "$BESIDE"
 visit /first
-run --agent a1 -- sh -c "kill -KILL $(daemon_pid)"
+run_below --agent a1 -- sh -c "kill -KILL $(daemon_pid)"
 browse click "$(ref Harmless)"
 stale "a daemon that its agent killed takes its snapshot with it"
 visit /first
@@ -201,7 +201,7 @@ succeeded "and the next command begins a new one"
 
 # ---- where its variables and files would lead it elsewhere
 refused_by() {	# NAME TAG SCRIPT
-	run --agent a1 -- sh -c "$3"
+	run_below --agent a1 -- sh -c "$3"
 	if [ "$STATUS" -ne 0 ] && grep -q "\"tag\":\"$2\"" <<<"$ERR"; then ok "$1"; else not_ok "$1" "status $STATUS, tag $2 is expected" "$OUT" "$ERR"; fi
 }
 refused_by "another session by a variable" environment 'AGENT_BROWSER_SESSION=other exec agent-browser get url'
@@ -246,14 +246,14 @@ PY
 stream=$(cat "$INSIDE$FOLDER/run/$SESSION.stream")
 devtools=$(devtools_port)
 for agent in a1 other; do
-	run --agent "$agent" -- python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second"
+	run_below --agent "$agent" -- python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second"
 	matches "the daemon's socket is not for a script of agent $agent" '^refused' "$OUT"
-	run --agent "$agent" -- python3 /srv/reach.py "$stream"
+	run_below --agent "$agent" -- python3 /srv/reach.py "$stream"
 	matches "nor is its stream" '^refused' "$OUT"
-	run --agent "$agent" -- python3 /srv/reach.py "$devtools"
+	run_below --agent "$agent" -- python3 /srv/reach.py "$devtools"
 	matches "nor the browser's DevTools port" '^refused' "$OUT"
 done
-run --agent a1 -- sh -c "cd $FOLDER/run && exec python3 /srv/reach.py /proc/self/cwd/$SESSION.sock evaluate x"
+run_below --agent a1 -- sh -c "cd $FOLDER/run && exec python3 /srv/reach.py /proc/self/cwd/$SESSION.sock evaluate x"
 matches "nor by another name for it" '^refused' "$OUT"
 run --agent a1 -- /srv/bin/attack-sockets race-unix "$FOLDER/run/$SESSION.sock" 1500
 note "$OUT"
@@ -263,9 +263,13 @@ matches "the daemon itself evaluates nothing, whoever asks" 'reached.*denied' "$
 equal "which its page shows" 0 "$(requests '/evaluated')"
 OUT=$(inside python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" no_such_action x)
 matches "nor does it what nobody classified" 'reached.*denied' "$OUT"
-run --agent a1 -- sh -c "rm -f $FOLDER/run/$SESSION.sock $FOLDER/actions.json; mv $FOLDER/run $FOLDER/run2; echo x >$FOLDER/run/x; echo x >$FOLDER/home/x; ls $FOLDER/run/$SESSION.sock $FOLDER/actions.json"
+run_below --agent a1 -- sh -c "rm -f $FOLDER/run/$SESSION.sock $FOLDER/actions.json; mv $FOLDER/run $FOLDER/run2; echo x >$FOLDER/run/x; echo x >$FOLDER/home/x; ls $FOLDER/run/$SESSION.sock $FOLDER/actions.json"
 matches "its folder is not the agent's to change" "$FOLDER/actions.json.*$FOLDER/run/$SESSION.sock" "$(tr '\n' ' ' <<<"$OUT")"
 check "in none of it" test ! -e "$INSIDE$FOLDER/run/x" -a ! -e "$INSIDE$FOLDER/home/x"
+browse open "$AT/ports#$stream,$devtools,8123"
+wait_until 5 grep -q '^GET /ports-tried' "$WORK/log.pages"
+equal "nor from a page in the browser itself" "/ports-tried/rejected,rejected,rejected,rejected,fulfilled,rejected" "$(sed -n 's/^GET \(.ports-tried[^ ]*\).*/\1/p' "$WORK/log.pages")"
+visit /empty
 run --agent other -- agent-browser get url
 equal "another agent has a browser of its own" about:blank "$OUT"
 browse get url
@@ -285,7 +289,7 @@ matches "what the agent wrote behind it is refused" '"tag":"environment"' "$ERR"
 strix 'true; AGENT_BROWSER_SESSION=a1 agent-browser get url'
 matches "and so is what stands elsewhere in the text" '"tag":"environment"' "$ERR"
 strix 'AGENT_BROWSER_SESSION=a1 true; agent-browser session'
-matches "a prefix before anything else names nobody" '^agent-[0-9a-f]{8}$' "$OUT"
+matches "and a prefix before anything else, which names nobody" '"tag":"environment"' "$ERR"
 
 # ---- observe
 visit /second
@@ -324,7 +328,7 @@ browse click "$(ref "Delete account")"
 stale "a command whose end nobody saw leaves no snapshot behind"
 wait "$BESIDE"
 equal "though it lived on" 0 "$(cat "$WORK/beside/status")"
-run --agent a1 -- python3 /srv/reach.py "$(devtools_port)"
+run_below --agent a1 -- python3 /srv/reach.py "$(devtools_port)"
 matches "the session's ports are still its own" '^refused' "$OUT"
 snapshot
 browse click "$(ref "Delete account")"

@@ -70,7 +70,7 @@ C
 gcc -static -o "$INSIDE/srv/bin/ids" "$WORK/setuid.c" && chown root:root "$INSIDE/srv/bin/ids" && chmod 6755 "$INSIDE/srv/bin/ids"
 run -- /srv/bin/ids
 equal "a set-user-id program gives nothing" "1500 1500" "$OUT"
-run -- sh -c 'cp /srv/bin/ids /workspace/mine; python3 -c "import os; os.chmod(\"/workspace/mine\", 0o6755)"; grep -E "^(CapEff|CapBnd|CapPrm|CapAmb|NoNewPrivs)" /proc/self/status'
+run_script 'cp /srv/bin/ids /workspace/mine; python3 -c "import os; os.chmod(\"/workspace/mine\", 0o6755)"; grep -E "^(CapEff|CapBnd|CapPrm|CapAmb|NoNewPrivs)" /proc/self/status'
 equal "no capability, none to get, no new privileges" "CapPrm:	0000000000000000 CapEff:	0000000000000000 CapBnd:	0000000000000000 CapAmb:	0000000000000000 NoNewPrivs:	1" \
 	"$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
 run --user root -- sh -c 'grep -E "^(CapEff|CapBnd|CapPrm|CapAmb|NoNewPrivs)" /proc/self/status'
@@ -79,7 +79,7 @@ equal "root in a launch has none either" "CapPrm:	0000000000000000 CapEff:	00000
 
 # ---- what works must work as ever ----
 in_folder='mkdir /tmp/w-$$ && cd /tmp/w-$$ && '
-same_as_native "FIFOs, devices, memfd, openat2, errnos: same results as without Cordon" sh -c "$in_folder exec $attack works"
+same_as_native_script "FIFOs, devices, memfd, openat2, errnos: same results as without Cordon" "$in_folder exec $attack works"
 same_as_native "terminals" $attack terminals
 run -- sh -c 'echo through >/proc/self/fd/1; echo again >/dev/stdout; echo x >/dev/null; echo to-err >/dev/stderr'
 equal "/proc/self/fd/1 and /dev/stdout" "through again" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"

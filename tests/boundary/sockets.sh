@@ -27,7 +27,7 @@ succeeded "every spelling is answered"
 equal "none connects" "" "$(grep ' ok$' <<<"$OUT" | grep -v '^family-unspec' | tr '\n' ';')"
 none_reached "every spelling"
 recorded "refusals are recorded with the address" decision=deny sys.name=connect sys.sock.addr=10.99.0.1 sys.sock.port=8000 tag=network_guard
-run -- sh -c 'curl -s -m 3 http://174260225:8000/; curl -s -m 3 http://0x0a630001:8000/; curl -s -m 3 http://10.6488065:8000/; bash -c "echo >/dev/tcp/10.99.0.1/8000"; python3 -c "import socket; socket.create_connection((\"10.99.0.1\", 8000), 2)"'
+run_below -- sh -c 'curl -s -m 3 http://174260225:8000/; curl -s -m 3 http://0x0a630001:8000/; curl -s -m 3 http://10.6488065:8000/; bash -c "echo >/dev/tcp/10.99.0.1/8000"; python3 -c "import socket; socket.create_connection((\"10.99.0.1\", 8000), 2)"'
 none_reached "decimal, hexadecimal and short spellings"
 run --user root -- $attack forms 10.99.0.1 8000
 none_reached "as root"

@@ -33,7 +33,7 @@
 #define JUNK 0xdeadbeef00000000ULL
 #define X32_BIT 0x40000000
 
-static struct filter_program safe, off;
+static struct filter_program safe, off, reads;
 static unsigned steps;		/* instructions the last run took */
 
 /* ---- a classic BPF machine, for the instructions seccomp accepts and libseccomp writes ---- */
@@ -133,8 +133,9 @@ static void refused(int nr, uint32_t a0, uint32_t a1, uint32_t a2, int error_num
 static int setup(void **state)
 {
 	(void)state;
-	assert_int_equal(filter_build(false, &safe, NULL), 0);
-	assert_int_equal(filter_build(true, &off, NULL), 0);
+	assert_int_equal(filter_build(FILTER_SAFE, &safe, NULL), 0);
+	assert_int_equal(filter_build(FILTER_OFF, &off, NULL), 0);
+	assert_int_equal(filter_build(FILTER_READS, &reads, NULL), 0);
 	return 0;
 }
 
@@ -143,6 +144,7 @@ static int teardown(void **state)
 	(void)state;
 	filter_free(&safe);
 	filter_free(&off);
+	filter_free(&reads);
 	assert_null(safe.code);
 	return 0;
 }
@@ -177,6 +179,10 @@ static void opens_are_notified_by_their_flags_alone(void **state)
 	const struct filter_program *programs[] = { &safe, &off };
 
 	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(reading); i++) {
+		NOTIFIED(&reads, SYS_open, ~0U, reading[i], ~0U);
+		NOTIFIED(&reads, SYS_openat, ~0U, ~0U, reading[i]);
+	}
 	for (size_t p = 0; p < 2; p++) {
 		for (size_t i = 0; i < ARRAY_SIZE(writing); i++) {
 			NOTIFIED(programs[p], SYS_open, 0, writing[i], 0);
