@@ -33,7 +33,7 @@
 
 #define EXIT_UNSTARTED 125
 #define EXIT_REFUSED 126
-#define HUNG_UP (-1)
+#define HUNG_UP 256	/* no exit code */
 #define HANG_UPS_MAX 8
 #define PATIENCE_MS 10000
 #define PATIENCE_STEP_MS 10
@@ -293,8 +293,8 @@ static void print_last_line(const char *text)
 		fprintf(stderr, "%s\n", text);
 }
 
-/* One event. Returns -1 while the launch goes on, else the exit code. */
-static int handle_event(int socket)
+/* One event. Returns -1 while the launch goes on, HUNG_UP when nothing was started, else the exit code. */
+static int handle_event(int socket, bool *taken)
 {
 	struct {
 		struct launch_event head;
@@ -303,11 +303,15 @@ static int handle_event(int socket)
 	ssize_t len = io_receive(socket, &event, sizeof(event) - 1, NULL, 0, NULL, 0);
 
 	if (len <= 0 || (size_t)len < sizeof(event.head) || event.head.text_bytes != (size_t)len - sizeof(event.head)) {
+		if (!*taken)
+			return HUNG_UP;
 		restore_terminal();
 		return fail(EXIT_UNSTARTED, "the supervisor's side of this launch died; its processes are killed");
 	}
 	event.text[event.head.text_bytes] = 0;
-	if (event.head.type == EVENT_STARTED)
+	if (event.head.type == EVENT_TAKEN)
+		*taken = true;
+	if (event.head.type == EVENT_TAKEN || event.head.type == EVENT_STARTED)
 		return -1;
 	restore_terminal();
 	switch (event.head.type) {
@@ -326,6 +330,7 @@ static int handle_event(int socket)
 
 static int follow(int socket, int signals)
 {
+	bool taken = false;
 	struct pollfd polls[2] = { { .fd = socket, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
 	int code = -1;
 
@@ -335,7 +340,7 @@ static int follow(int socket, int signals)
 		if (polls[1].revents & POLLIN)
 			relay_signal(socket, signals);
 		if (polls[0].revents)
-			code = handle_event(socket);
+			code = handle_event(socket, &taken);
 	}
 	return code;
 }
@@ -353,15 +358,19 @@ static int block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* An enforcer that died before it took the request has started nothing: the next one is asked. Returns 0 or the exit code. */
-static int send_until_taken(int *socket, const struct ask *ask)
+/* An enforcer that died before it took the request has started nothing: the next one is asked. Returns the exit code. */
+static int ask_until_taken(int socket, int signals, const struct ask *ask)
 {
-	int code = send_request(*socket, ask);
+	int code = send_request(socket, ask);
 
+	if (!code)
+		code = follow(socket, signals);
 	for (int hang_ups = 1; code == HUNG_UP && hang_ups < HANG_UPS_MAX; hang_ups++) {
-		close(*socket);
-		*socket = reach_supervisor();
-		code = *socket < 0 ? -*socket : send_request(*socket, ask);
+		close(socket);
+		socket = reach_supervisor();
+		code = socket < 0 ? -socket : send_request(socket, ask);
+		if (!code)
+			code = follow(socket, signals);
 	}
 	return code == HUNG_UP ? fail(EXIT_UNSTARTED, "the supervisor hung up %d times before it took the request", HANG_UPS_MAX) : code;
 }
@@ -380,12 +389,9 @@ static int launch(const struct ask *ask)
 	signals = block_signals(); /* not earlier: whoever waits for a supervisor may be interrupted */
 	if (signals < 0)
 		return fail(EXIT_UNSTARTED, "signalfd: %s", strerror(errno));
-	code = send_until_taken(&socket, ask);
-	if (code)
-		return code;
 	if (terminal)
 		make_terminal_raw();
-	code = follow(socket, signals);
+	code = ask_until_taken(socket, signals, ask);
 	restore_terminal();
 	return code;
 }

@@ -43,6 +43,7 @@ enum event_type {
 	EVENT_EXITED,		/* code: 0…255; signal: number or 0; text: JSON of the last refusal, or empty */
 	EVENT_REFUSED,		/* 126; text: the JSON object */
 	EVENT_FAILED,		/* 125; text: one line */
+	EVENT_TAKEN,		/* from here on something may have been started: before it, an end of the connection means that nothing was */
 };
 
 struct launch_event {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cordond: the command line decides between PID 1 and the enforcer it starts; nothing else. See cordond(8). */
+/* cordond: the command line decides between PID 1, the enforcer it starts and what that starts; nothing else. See cordond(8). */
 #include "supervisor/enforcer/enforcer.h"
+#include "supervisor/enforcer/value.h"
 #include "supervisor/init/init.h"
 
 #include <getopt.h>
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_DUMPABLE, 0);
 	if (argc == 2 && strcmp(argv[1], "enforcer") == 0)
 		return enforcer_main();
+	if (argc > 3 && strcmp(argv[1], "value") == 0)
+		return value_main(argv + 2);
 	for (int i = 1; i < argc && separator == argc; i++)
 		if (strcmp(argv[i], "--") == 0)
 			separator = i;

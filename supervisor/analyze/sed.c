@@ -179,7 +179,8 @@ static bool take_command(struct sed *s)
 		return true;
 	case ':':
 	case 'b': case 't': case 'T':
-		s->at += strcspn(s->at, ";}\n");
+		skip_blanks(s);
+		s->at += strcspn(s->at, ";} \t\n\v\f\r");	/* ":a w out": a command goes on behind the blank */
 		return true;
 	case 's':
 		return take_substitution(s) && take_end(s);

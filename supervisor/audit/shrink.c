@@ -85,6 +85,16 @@ static size_t unit_len(const struct shrinker *s)
 	return (unsigned char)*s->at < 0x80 ? 1 : text_decode((struct bytes){ s->at, left }, &point);
 }
 
+/* How many characters from here on mean nothing but themselves. */
+static size_t plain_len(const struct shrinker *s)
+{
+	const char *at = s->at;
+
+	while (at != s->end && *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\')
+		at++;
+	return (size_t)(at - s->at);
+}
+
 static bool shrink_string(struct shrinker *s, bool keep)
 {
 	size_t kept = 0, n;
@@ -93,6 +103,12 @@ static bool shrink_string(struct shrinker *s, bool keep)
 	if (!take(s, '"'))
 		return false;
 	put(s, keep, "\"", 1);
+	n = plain_len(s);
+	if (!keep || n <= s->text_max) { /* nearly always all of it */
+		put(s, keep, s->at, n);
+		s->at += n;
+		kept = n;
+	}
 	for (; (n = unit_len(s)); s->at += n) {
 		cut = cut || kept + n > s->text_max;
 		if (cut)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FORMAT_ROOM 32
+
 /* Room for more bytes and the NUL behind them. Doubles, so that appending stays linear. */
 static bool buf_reserve(struct buf *b, size_t more)
 {
@@ -57,20 +59,26 @@ void buf_char(struct buf *b, char c)
 void buf_format(struct buf *b, const char *format, ...)
 {
 	va_list arguments;
+	size_t room;
 	int len;
 
+	/* Most fit into what is there already, and are then formatted once. */
+	if (!buf_reserve(b, FORMAT_ROOM))
+		return;
+	room = b->capacity - b->len;
 	va_start(arguments, format);
-	len = vsnprintf(NULL, 0, format, arguments);
+	len = vsnprintf(b->data + b->len, room, format, arguments);
 	va_end(arguments);
-	if (len < 0) {
+	if (len >= 0 && (size_t)len >= room && buf_reserve(b, (size_t)len)) {
+		va_start(arguments, format);
+		vsnprintf(b->data + b->len, (size_t)len + 1, format, arguments);
+		va_end(arguments);
+	}
+	if (len < 0 || b->failed) {
 		b->failed = true;
+		b->data[b->len] = '\0';
 		return;
 	}
-	if (!buf_reserve(b, (size_t)len))
-		return;
-	va_start(arguments, format);
-	vsnprintf(b->data + b->len, (size_t)len + 1, format, arguments);
-	va_end(arguments);
 	b->len += (size_t)len;
 }
 

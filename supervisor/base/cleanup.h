@@ -23,4 +23,7 @@ static inline void cleanup_free(void *pointer)
 #define TAKE_FD(fd) ({ int taken_fd_ = (fd); (fd) = -1; taken_fd_; })
 #define TAKE_PTR(pointer) ({ __typeof__(pointer) taken_ = (pointer); (pointer) = NULL; taken_; })
 
+/* For large buffers on hot paths, which are written before they are read: the release build would fill them with zeroes first. */
+#define _uninitialized_ __attribute__((uninitialized))
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

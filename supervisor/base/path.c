@@ -2,6 +2,8 @@
 /* Path names as text. Pure; no symlink is known here. */
 #include "supervisor/base/path.h"
 
+#include "supervisor/base/cleanup.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 static size_t append_parts(char *normal, size_t used, const char *path)
 {
 	while (*path) {
-		size_t len = strcspn(path, "/");
+		size_t len = (size_t)(strchrnul(path, '/') - path);
 
 		if (len == 2 && memcmp(path, "..", 2) == 0) {
 			while (used && normal[--used] != '/')
@@ -21,14 +23,15 @@ static size_t append_parts(char *normal, size_t used, const char *path)
 			used += len;
 		}
 		path += len;
-		path += strspn(path, "/");
+		while (*path == '/')
+			path++;
 	}
 	return used;
 }
 
 int path_normalize(const char *base, const char *path, char *ret_path, size_t path_bytes)
 {
-	char normal[2 * PATH_MAX];
+	_uninitialized_ char normal[2 * PATH_MAX];
 	size_t used = 0;
 
 	if (!*path)
@@ -51,11 +54,14 @@ int path_normalize(const char *base, const char *path, char *ret_path, size_t pa
 
 bool path_is_under(const char *path, const char *root)
 {
-	size_t len = strlen(root);
+	size_t len = 0;
 
-	if (strcmp(root, "/") == 0)
-		return *path == '/';
-	return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/');
+	/* By hand: most differ in the second letter, and this is asked dozens of times for one path. */
+	while (root[len] && root[len] == path[len])
+		len++;
+	if (root[len])
+		return false;
+	return path[len] == '\0' || path[len] == '/' || (len == 1 && root[0] == '/');
 }
 
 const char *path_base(const char *path)

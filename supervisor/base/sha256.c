@@ -105,11 +105,15 @@ __attribute__((target("sha,sse4.1"))) static void compress_ni(uint32_t state[sta
 	_mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(efgh, cdab, 8));
 }
 
-static void (*compress_best)(uint32_t state[static 8], const uint8_t *block) = compress;
+static void compress_first(uint32_t state[static 8], const uint8_t *block);
 
-__attribute__((constructor)) static void choose(void)
+/* Chosen by the first who hashes, not at start: in a virtual machine each question to the processor takes microseconds, and most processes hash nothing. */
+static void (*_Atomic compress_best)(uint32_t state[static 8], const uint8_t *block) = compress_first;
+
+static void compress_first(uint32_t state[static 8], const uint8_t *block)
 {
 	sha256_use_processor(true);
+	compress_best(state, block);
 }
 
 bool sha256_use_processor(bool use)

@@ -12,7 +12,7 @@ struct sha256 {
 	uint8_t block[64];
 };
 
-/* Before main() the better one is chosen; for tests, which try both. Not while another thread hashes. Returns whether the processor's is used now. */
+/* At the first use the better one is chosen; for tests, which try both. Not while another thread hashes. Returns whether the processor's is used now. */
 bool sha256_use_processor(bool use);
 void sha256_init(struct sha256 *s);
 void sha256_update(struct sha256 *s, const void *data, size_t len);

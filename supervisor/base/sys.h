@@ -61,6 +61,22 @@ struct sys_landlock_ruleset {
 	uint64_t scoped;
 };
 
+/* struct sched_attr, first version; newer C libraries have it under its own name. */
+struct sys_sched_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+#define SYS_SCHED_RESET_ON_FORK 1ULL
+
+/* Of the calling thread. */
+static inline int sys_sched_setattr(const struct sys_sched_attr *attr)
+{
+	return (int)syscall(SYS_sched_setattr, 0, attr, 0);
+}
+
 static inline int sys_pidfd_open(pid_t pid, unsigned flags)
 {
 	return (int)syscall(SYS_pidfd_open, pid, flags);

@@ -48,3 +48,29 @@ bool text_is_plain(uint32_t point)
 			return false;
 	return true;
 }
+
+size_t text_number(uint32_t number, char *ret_text)
+{
+	char digits[TEXT_NUMBER_BYTES];
+	size_t at = sizeof(digits);
+
+	digits[--at] = '\0';
+	do {
+		digits[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	memcpy(ret_text, digits + at, sizeof(digits) - at);
+	return sizeof(digits) - at - 1;
+}
+
+size_t text_ipv4(const uint8_t *address, char *ret_text)
+{
+	size_t len = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (i)
+			ret_text[len++] = '.';
+		len += text_number(address[i], ret_text + len);
+	}
+	return len;
+}

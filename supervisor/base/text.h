@@ -15,3 +15,11 @@ unsigned text_decode(struct bytes rest, uint32_t *ret_point);
  * invisible format character, no line or paragraph separator.
  */
 bool text_is_plain(uint32_t point);
+
+#define TEXT_NUMBER_BYTES 11
+#define TEXT_IPV4_BYTES 16
+
+/* Decimal, with a NUL. Returns the length. ret_text: TEXT_NUMBER_BYTES. (stdio takes longer for these two than all the rest of a connect's judgement.) */
+size_t text_number(uint32_t number, char *ret_text);
+/* "a.b.c.d", from four bytes in network order. ret_text: TEXT_IPV4_BYTES. */
+size_t text_ipv4(const uint8_t *address, char *ret_text);

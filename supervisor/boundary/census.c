@@ -153,7 +153,7 @@ static void forget_stale(struct census *c)
 
 static bool look_at(struct census *c, pid_t pid, struct census_stranger *ret)
 {
-	struct stat exe;
+	struct stat exe = { 0 };
 
 	switch (standing_of(c, pid, ret, &exe)) {
 	case STANDING_STRANGE:

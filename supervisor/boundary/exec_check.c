@@ -11,9 +11,13 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KEPT_MAX (256u << 10)	/* bytes of a call's memory that the next one gets */
+#define IMAGES_MAX 128
+#define SETTLED_MS 100		/* older changes than that have another change time: its clock may tick no more often than 100 times a second */
 #define HEAD_BYTES 256		/* BINPRM_BUF_SIZE: what the kernel reads of a file to find "#!" */
 
 void exec_identity_of(const struct stat *st, struct exec_identity *ret)
@@ -25,6 +29,28 @@ bool exec_identity_same(const struct exec_identity *a, const struct exec_identit
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
 	       a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* A file that changed within the clock's grain may change again under the same time: what was read of it holds for now, and is not kept for later. */
+bool exec_identity_settled(const struct exec_identity *identity)
+{
+	struct timespec now;
+	int64_t ms;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ms = (now.tv_sec - identity->changed.tv_sec) * 1000 + (now.tv_nsec - identity->changed.tv_nsec) / 1000000;
+	return ms >= SETTLED_MS;
+}
+
+/*
+ * Images that were read before and are no scripts: most execs are of a few dozen programs. By identity, which changes with the content; should
+ * it not, another image is loaded than was judged, and that ends the process (exec_verify()).
+ */
+static struct exec_identity images[IMAGES_MAX];
+
+static struct exec_identity *image_place(const struct exec_identity *id)
+{
+	return &images[id->ino % IMAGES_MAX];
 }
 
 /* The first bytes of the file an O_PATH descriptor stands for. Regular files only: a FIFO here would hold everybody up. */
@@ -106,15 +132,21 @@ static int follow_scripts(struct exec_call *c)
 		interpreter->fd = -1;
 	for (int depth = 0; r == 0; depth++) {
 		const char *path, *argument;
-		ssize_t len = read_head(file, head);
+		ssize_t len;
 
 		exec_identity_of(&file->stat, &c->image);
+		if (exec_identity_same(image_place(&c->image), &c->image))
+			break;
+		len = read_head(file, head);
 		if (len < 0) {
 			r = (int)len;
 			break;
 		}
-		if (!parse_interpreter(head, (size_t)len, &path, &argument))
+		if (!parse_interpreter(head, (size_t)len, &path, &argument)) {
+			if (exec_identity_settled(&c->image))
+				*image_place(&c->image) = c->image;
 			break;
+		}
 		if (depth == EXEC_INTERPRETERS_MAX) {
 			r = -ELOOP;
 			break;
@@ -260,56 +292,67 @@ int exec_seize(pid_t tid)
 	return 0;
 }
 
-/* Compares a /proc file with what it must hold, without holding it whole. */
-static int compare_proc(pid_t pid, const char *name, const struct buf *expected)
+/*
+ * Compares what lies on the new program's stack with what must lie there, a part at a time. The process has been stopped since the kernel put it there,
+ * its address space is nobody else's yet, and where the strings are is the kernel's own note, which no process of a launch can write (PR_SET_MM).
+ */
+static int compare_strings(pid_t pid, uint64_t start, uint64_t end, const struct buf *expected)
 {
-	_cleanup_close_ int fd = -1;
-	char path[64], part[16384];
-	size_t at = 0;
-	ssize_t len;
+	_uninitialized_ char part[16384];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while ((len = read(fd, part, sizeof(part))) > 0) {
-		if ((size_t)len > expected->len - at || memcmp(part, expected->data + at, (size_t)len) != 0)
+	if (end < start || end - start != expected->len)
+		return -EKEYREJECTED;
+	for (size_t at = 0; at < expected->len;) {
+		size_t len = expected->len - at < sizeof(part) ? expected->len - at : sizeof(part);
+		struct iovec local = { part, len }, remote = { (void *)(uintptr_t)(start + at), len };
+
+		if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)len || memcmp(part, expected->data + at, len) != 0)
 			return -EKEYREJECTED;
-		at += (size_t)len;
+		at += len;
 	}
-	if (len < 0)
-		return -errno;
-	return at == expected->len ? 0 : -EKEYREJECTED;
+	return 0;
 }
 
 static int compare_image(pid_t pid, const struct exec_call *c)
 {
-	_cleanup_close_ int fd = -1;
 	struct exec_identity loaded;
 	char path[64];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (stat(path, &st) < 0)
 		return -errno;
 	exec_identity_of(&st, &loaded);
 	return exec_identity_same(&loaded, &c->image) ? 0 : -EKEYREJECTED;
 }
 
-int exec_verify(pid_t pid, const struct exec_call *c, char *ret_why, size_t why_bytes)
+const char *exec_image_path(const struct exec_call *c)
 {
+	const char *at = c->interpreters.data;
+
+	for (unsigned i = 1; i < c->nr_interpreters; i++)
+		at += strlen(at) + 1;
+	return c->nr_interpreters ? at : c->file.path;
+}
+
+int exec_verify(pid_t pid, const struct exec_call *c, struct process_facts *ret_facts, char *ret_why, size_t why_bytes)
+{
+	struct process_facts facts;
 	struct stat script;
 
 	if (compare_image(pid, c) < 0) {
 		snprintf(ret_why, why_bytes, "the loaded image is not the judged one");
 		return -EKEYREJECTED;
 	}
-	if (compare_proc(pid, "cmdline", &c->final_argv) < 0) {
+	if (process_read(pid, &facts) < 0) {
+		snprintf(ret_why, why_bytes, "nothing is known of the process");
+		return -EKEYREJECTED;
+	}
+	if (compare_strings(pid, facts.argv_start, facts.argv_end, &c->final_argv) < 0) {
 		snprintf(ret_why, why_bytes, "the arguments are not the judged ones");
 		return -EKEYREJECTED;
 	}
-	if (compare_proc(pid, "environ", &c->env.strings) < 0) {
+	if (compare_strings(pid, facts.environment_start, facts.environment_end, &c->env.strings) < 0) {
 		snprintf(ret_why, why_bytes, "the environment is not the judged one");
 		return -EKEYREJECTED;
 	}
@@ -318,6 +361,7 @@ int exec_verify(pid_t pid, const struct exec_call *c, char *ret_why, size_t why_
 		snprintf(ret_why, why_bytes, "the script changed while it was started");
 		return -EKEYREJECTED;
 	}
+	*ret_facts = facts;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "supervisor/base/buf.h"
+#include "supervisor/boundary/process.h"
 #include "supervisor/boundary/resolve.h"
 #include "supervisor/boundary/target.h"
 
@@ -24,6 +25,8 @@ struct exec_identity {
 
 void exec_identity_of(const struct stat *st, struct exec_identity *ret);
 bool exec_identity_same(const struct exec_identity *a, const struct exec_identity *b);
+/* Whether a later change will show in the identity: what is read of the file may be remembered by it. */
+bool exec_identity_settled(const struct exec_identity *identity);
 
 struct exec_call {
 	pid_t tid;
@@ -57,10 +60,13 @@ int exec_read(const struct seccomp_notif *request, struct target *target, struct
 int exec_seize(pid_t tid);
 
 /*
- * pid stands at PTRACE_EVENT_EXEC. Returns 0 when image, argv and environment are what exec_read() judged, else -EKEYREJECTED with one
- * sentence of what differs in ret_why.
+ * pid stands at PTRACE_EVENT_EXEC. Returns 0 with what /proc says of it when image, argv and environment are what exec_read() judged, else
+ * -EKEYREJECTED with one sentence of what differs in ret_why.
  */
-int exec_verify(pid_t pid, const struct exec_call *call, char *ret_why, size_t why_bytes);
+int exec_verify(pid_t pid, const struct exec_call *call, struct process_facts *ret_facts, char *ret_why, size_t why_bytes);
+
+/* The path of what a verified call has loaded: the file, or a script's last interpreter. */
+const char *exec_image_path(const struct exec_call *call);
 
 /* Makes an exec_call ready for reuse: closes, keeps the memory. */
 void exec_reset(struct exec_call *call);

@@ -235,7 +235,8 @@ static const struct row rows[] = {
 	REFUSE(delete_module, EPERM, MODULES),
 	REFUSE(kexec_load, EPERM, MODULES),
 	REFUSE(kexec_file_load, EPERM, MODULES),
-	REFUSE(reboot, EPERM, "The machine is the host's."),
+	/* Of a pid namespace it kills the first process: in mode off as well. */
+	{ { SYS_reboot, "reboot", CALL_REFUSED, EPERM, "The machine is the host's, and PID 1 is Cordon." }, true, { { 0 } } },
 	/* adjtimex and clock_adjtime also read, with their mode in memory: capabilities hold their writes. */
 	REFUSE(settimeofday, EPERM, CLOCK),
 	REFUSE(clock_settime, EPERM, CLOCK),
@@ -423,10 +424,14 @@ static int expand(struct expansion *e, unsigned index)
 	}
 }
 
-static int add_rows(scmp_filter_ctx context, bool off, struct err *ret_error)
+static int add_rows(scmp_filter_ctx context, enum filter_kind kind, struct err *ret_error)
 {
+	const bool off = kind == FILTER_OFF;
+
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct expansion e = { .context = context, .row = &rows[i] };
+		const struct row every = { .rule = rows[i].rule };
+		const bool reads = kind == FILTER_READS && rows[i].rule.class == CALL_OPEN;
+		struct expansion e = { .context = context, .row = reads ? &every : &rows[i] };
 		int r;
 
 		if (off && !rows[i].off)
@@ -481,7 +486,7 @@ static int export_program(scmp_filter_ctx context, struct filter_program *ret_pr
 	return 0;
 }
 
-int filter_build(bool off, struct filter_program *ret_program, struct err *ret_error)
+int filter_build(enum filter_kind kind, struct filter_program *ret_program, struct err *ret_error)
 {
 	scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
 	int r;
@@ -493,7 +498,7 @@ int filter_build(bool off, struct filter_program *ret_program, struct err *ret_e
 		err_set(ret_error, r, "the call filter cannot be built: libseccomp refuses its attributes: %s", strerror(-r));
 		goto out;
 	}
-	r = add_rows(context, off, ret_error);
+	r = add_rows(context, kind, ret_error);
 	if (r < 0)
 		goto out;
 	r = export_program(context, ret_program);

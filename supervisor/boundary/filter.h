@@ -36,17 +36,20 @@ struct call_rule {
 	const char *why;	/* CALL_REFUSED, CALL_TRACE, CALL_NOTED: one sentence for the record */
 };
 
+enum filter_kind { FILTER_SAFE, FILTER_OFF, FILTER_READS, FILTER_COUNT };
+
 struct filter_program {
 	struct sock_filter *code;	/* owned, malloc */
 	unsigned len;			/* instructions */
 };
 
 /*
- * off: the program for mode off: execs, write-opens and connects are notified to be recorded, nothing is refused beyond what would reach Cordon.
+ * FILTER_OFF: the program for mode off: execs, write-opens and connects are notified to be recorded, nothing is refused beyond what would reach Cordon.
+ * FILTER_READS: as FILTER_SAFE, and opens for reading are notified as well.
  * Foreign ABIs (i386, x32) are killed (safe modes and off alike). clone3 is ENOSYS without notification in safe modes (its flags are in
  * memory; C libraries fall back to clone). Returns 0 or -errno.
  */
-int filter_build(bool off, struct filter_program *ret_program, struct err *ret_error);
+int filter_build(enum filter_kind kind, struct filter_program *ret_program, struct err *ret_error);
 void filter_free(struct filter_program *program);
 
 /*

@@ -38,6 +38,25 @@ uint64_t landlock_handled(int abi)
 	return handled;
 }
 
+static bool is_strict(const struct policy *policy, const struct judge_subject *subject)
+{
+	return policy->paths.roots == ROOTS_STRICT || subject->mode == MODE_READONLY;
+}
+
+/*
+ * Every open asks for TRUNCATE beside what it needs, so that one of these handled is a walk from each opened file up to the root: a third of what
+ * an open costs. Reading is open everywhere under roots that are not strict. Truncating without a descriptor that may write (truncate(2),
+ * O_RDONLY|O_TRUNC) is then the mounts' to refuse, as chmod and chown are.
+ */
+uint64_t landlock_handled_by(const struct policy *policy, const struct judge_subject *subject, int abi, bool mounts_fit)
+{
+	uint64_t handled = landlock_handled(abi);
+
+	if (mounts_fit && !is_strict(policy, subject))
+		handled &= ~(READING | LANDLOCK_ACCESS_FS_TRUNCATE);
+	return handled;
+}
+
 uint64_t landlock_handled_net(int abi)
 {
 	return abi >= 4 ? LANDLOCK_ACCESS_NET_BIND_TCP | LANDLOCK_ACCESS_NET_CONNECT_TCP : 0;
@@ -45,6 +64,8 @@ uint64_t landlock_handled_net(int abi)
 
 static int add(struct plan *plan, const char *path, uint64_t access)
 {
+	if (!(access & plan->handled)) /* the kernel refuses a rule that grants nothing */
+		return 0;
 	if (plan->nr == plan->max)
 		return -E2BIG;
 	plan->rules[plan->nr++] = (struct landlock_rule){ path, access & plan->handled };
@@ -74,15 +95,15 @@ static int add_reading(struct plan *plan, const struct policy *policy, bool stri
 	return r;
 }
 
-int landlock_plan(const struct policy *policy, const struct judge_subject *subject, int abi, struct landlock_rule *ret_rules, unsigned rules_max)
+int landlock_plan(const struct policy *policy, const struct judge_subject *subject, uint64_t handled, struct landlock_rule *ret_rules,
+		  unsigned rules_max)
 {
-	struct plan plan = { .handled = landlock_handled(abi), .rules = ret_rules, .max = rules_max };
-	bool strict = policy->paths.roots == ROOTS_STRICT || subject->mode == MODE_READONLY;
+	struct plan plan = { .handled = handled, .rules = ret_rules, .max = rules_max };
 	int r;
 
 	if (subject->mode == MODE_OFF)
 		return 0;
-	r = add_reading(&plan, policy, strict);
+	r = add_reading(&plan, policy, is_strict(policy, subject));
 	if (r == 0)
 		r = add_all(&plan, policy->paths.devices.items, policy->paths.devices.nr, DEVICES);
 	for (const char *const *root = subject->write_roots; r == 0 && root && *root; root++)

@@ -22,13 +22,20 @@ struct landlock_rule {
 uint64_t landlock_handled(int abi);
 
 /*
+ * Of these, what a launch's layer handles. mounts_fit: the launch stands in the agents' mount namespace, and whatever is mounted writable there is
+ * one of the launch's own write roots: then what reads, executes and truncates is left to the mounts, unless the roots are strict or the mode readonly.
+ */
+uint64_t landlock_handled_by(const struct policy *policy, const struct judge_subject *subject, int abi, bool mounts_fit);
+
+/*
  * TCP connects and binds, of which no rule allows any: a launch's own are made by the enforcer on duplicates, so that the only one this hits is the
  * one a raced descriptor or address put into a call that was continued. 0 for an ABI below 4 (6.7).
  */
 uint64_t landlock_handled_net(int abi);
 
 /*
- * Fills at most rules_max. Returns the number of rules (0 in mode off, which has no layer), or -E2BIG. Mode readonly reads by the
+ * handled: what the layer handles; rules grant nothing else. Fills at most rules_max. Returns the number of rules (0 in mode off, which has no layer), or -E2BIG. Mode readonly reads by the
  * strict roots whatever the policy's style, as its own meaning asks.
  */
-int landlock_plan(const struct policy *policy, const struct judge_subject *subject, int abi, struct landlock_rule *ret_rules, unsigned rules_max);
+int landlock_plan(const struct policy *policy, const struct judge_subject *subject, uint64_t handled, struct landlock_rule *ret_rules,
+		  unsigned rules_max);

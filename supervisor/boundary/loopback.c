@@ -5,6 +5,8 @@
  */
 #include "supervisor/boundary/loopback.h"
 
+#include "supervisor/base/cleanup.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -73,7 +75,7 @@ static int open_diag(void)
 /* Returns 1 when the socket is uid's or there is none, 0 when it is another's, -1 when it cannot be known. */
 static int read_answer(int fd, uint32_t sequence, uid_t uid)
 {
-	_Alignas(struct nlmsghdr) char buffer[4096];
+	_Alignas(struct nlmsghdr) _uninitialized_ char buffer[4096];
 	const struct nlmsghdr *h = (const void *)buffer;
 	ssize_t len = recv(fd, buffer, sizeof(buffer), 0);
 
@@ -113,7 +115,7 @@ static int ask(const struct sockaddr *address, bool udp, uid_t uid)
 /* Reads a dump to its end. Returns as read_answer(), for all of its sockets together. */
 static int read_dump(int fd, in_port_t port, uid_t uid)
 {
-	_Alignas(struct nlmsghdr) char buffer[16384];
+	_Alignas(struct nlmsghdr) _uninitialized_ char buffer[16384];
 	int r = 1;
 
 	for (;;) {
@@ -145,12 +147,17 @@ static int foreign_receivers(in_port_t port, int family, uid_t uid)
 		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.body = { .sdiag_family = (__u8)family, .sdiag_protocol = IPPROTO_UDP, .idiag_states = ~0U, .id.idiag_sport = port },
 	};
-	int fd = open_diag(), r = -1;
+	static int fd = -1;
+	int r = -1;
 
+	if (fd < 0)
+		fd = open_diag();
 	if (fd >= 0 && send(fd, &q, sizeof(q), 0) == sizeof(q))
 		r = read_dump(fd, port, uid);
-	if (fd >= 0)
+	if (r < 0 && fd >= 0) { /* what is left of the dump must not become part of the next one */
 		close(fd);
+		fd = -1;
+	}
 	return r;
 }
 

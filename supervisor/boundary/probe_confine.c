@@ -188,7 +188,7 @@ void probe_foreign_abi(struct finding *f)
 	struct err error = { 0 };
 	int x32, i386;
 
-	if (filter_build(false, &filter, &error) < 0) {
+	if (filter_build(FILTER_SAFE, &filter, &error) < 0) {
 		found(f, LAYER_UNSUPPORTED, "Tried: %.*s.", (int)sizeof(f->why) - 16, error.text);
 		return;
 	}

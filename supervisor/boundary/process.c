@@ -30,23 +30,46 @@ static int slurp(pid_t pid, const char *name, char *ret_text, size_t bytes)
 	return 0;
 }
 
+/* Fields of the stat file by proc(5)'s numbers. */
+enum { FIELD_PARENT = 4, FIELD_FLAGS = 9, FIELD_START = 22, FIELD_ARGV_START = 48, FIELD_ENVIRONMENT_END = 51, FIELDS = 52 };
+
+/* A number, negative ones as their two's complement. Returns what follows it, or NULL. */
+static const char *take_number(const char *at, unsigned long long *ret_number)
+{
+	unsigned long long number = 0;
+	const bool negative = *at == '-';
+	const char *digits = at += negative;
+
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (unsigned long long)(*at - '0');
+	*ret_number = negative ? -number : number;
+	return at == digits ? NULL : at;
+}
+
 int process_read(pid_t pid, struct process_facts *ret_facts)
 {
-	struct process_facts facts;
-	char text[1024], state;
-	unsigned flags;
-	const char *after;
+	unsigned long long fields[FIELDS];
+	char text[2048], state;
+	const char *at;
 	int r = slurp(pid, "stat", text, sizeof(text));
 
 	if (r < 0)
 		return r;
-	after = strrchr(text, ')'); /* the name may hold spaces and brackets; nothing after it does */
-	if (!after || sscanf(after, ") %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &facts.parent,
-			     &flags, &facts.start) != 4)
+	at = strrchr(text, ')'); /* the name may hold spaces and brackets; nothing after it does */
+	if (!at || at[1] != ' ' || !at[2])
 		return -EBADMSG;
-	facts.exiting = flags & PF_EXITING || state == 'Z' || state == 'X';
-	facts.zombie = state == 'Z';
-	*ret_facts = facts;
+	state = at[2];
+	at += 3;
+	for (unsigned i = FIELD_PARENT; i <= FIELD_ENVIRONMENT_END; i++)
+		if (*at++ != ' ' || !(at = take_number(at, &fields[i])))
+			return -EBADMSG;
+	*ret_facts = (struct process_facts){
+		.parent = (pid_t)fields[FIELD_PARENT], .start = fields[FIELD_START],
+		.argv_start = fields[FIELD_ARGV_START], .argv_end = fields[FIELD_ARGV_START + 1],
+		.environment_start = fields[FIELD_ARGV_START + 2], .environment_end = fields[FIELD_ENVIRONMENT_END],
+		.zombie = state == 'Z',
+		.exiting = fields[FIELD_FLAGS] & PF_EXITING || state == 'Z' || state == 'X',
+	};
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 struct process_facts {
 	pid_t parent;
 	unsigned long long start;	/* clock ticks after boot: with the pid, who it is */
+	unsigned long long argv_start, argv_end, environment_start, environment_end;	/* in its memory; 0 where we may not know */
 	bool zombie;			/* it has ended, and its parent has not asked */
 	bool exiting;			/* its descriptors may be closed already, while its children still call it parent */
 };

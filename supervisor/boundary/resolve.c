@@ -227,6 +227,22 @@ static int open_plainly(const struct walk *w, const char *path, bool follow)
 	return (int)syscall(SYS_openat2, w->at, *path ? path : ".", &how, sizeof(how));
 }
 
+/*
+ * With one, the kernel follows it for us, within the caller's root, which is the top. Not into /proc: self is the reader's own there, and the other links
+ * it refuses here.
+ */
+static int open_in_root(int root_fd, const char *path, bool follow)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+
+	if (fd >= 0 && on_proc(fd)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 /* After a symlink: most have none behind them. Returns true when that was the end. */
 static bool try_rest(struct walk *w)
 {
@@ -312,15 +328,21 @@ static int resolve_new(struct walk *w, const char *path, struct resolved *ret)
 /* Most paths hold no symlink at all. -EAGAIN: this one needs the walk. */
 static int resolve_plainly(struct walk *w, const char *path, struct resolved *ret)
 {
+	const bool from_top = w->root_is_top && path[0] == '/';
+	bool linked = false;
 	int fd, r;
 
 	if (strstr(path, "..") || path[0] == 0)
 		return -EAGAIN; /* ".." at a chroot's root needs the walk */
 	fd = open_plainly(w, path, w->follow);
+	if (fd < 0 && errno == ELOOP && from_top) {
+		fd = open_in_root(w->at, path, w->follow);
+		linked = true;
+	}
 	if (fd < 0)
-		return errno == ENOENT ? resolve_new(w, path, ret) : -EAGAIN;
+		return !linked && errno == ENOENT ? resolve_new(w, path, ret) : -EAGAIN;
 	/* From the top, and without a symlink, it is its own name. */
-	r = w->root_is_top && path[0] == '/' ? path_normalize(NULL, path, ret->path, sizeof(ret->path))
+	r = from_top && !linked ? path_normalize(NULL, path, ret->path, sizeof(ret->path))
 					     : resolve_name(fd, ret->path, sizeof(ret->path));
 	if (r < 0 || fstat(fd, &ret->stat) < 0) {
 		close(fd);

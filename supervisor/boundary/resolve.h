@@ -35,6 +35,11 @@ int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved
 int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret_resolved);
 void resolved_close(struct resolved *r);
 /*
+ * The name alone, where it can be had in a call or two: ret_resolved->fd is -1 and its stat stays as it was. -EAGAIN where it cannot, for whatever reason: ask
+ * resolve_under(). creates: the last name is likely not there yet (which way is tried first). One thread.
+ */
+int resolve_named(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, bool creates, struct resolved *ret_resolved);
+/*
  * Whether a folder on the way is one that not everybody may search: we may, the caller perhaps not, and then what we find there, or miss, is
  * nothing to tell it. For a path that did not resolve; the last name's own mode is nobody's business here.
  */

@@ -10,6 +10,7 @@
 #include "supervisor/base/io.h"
 #include "supervisor/base/json_out.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,9 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *session_text(const char *text, const char *name, const char *folder, const char *browser)
+#define DEPTH_MAX 64	/* of folders in a session's tmp: a descriptor each while they are emptied */
+
+char *session_text(const char *text, const char *title, const char *folder, const char *browser)
 {
-	const struct { const char *mark, *value; } marks[] = { { "{SESSION}", name }, { "{FOLDER}", folder }, { "{BROWSER}", browser } };
+	const struct { const char *mark, *value; } marks[] = { { "{SESSION}", title }, { "{FOLDER}", folder }, { "{BROWSER}", browser } };
 	struct buf result = { 0 };
 	size_t i;
 
@@ -73,6 +76,29 @@ static int make_folder(int at, const char *name, mode_t mode, uid_t uid, gid_t g
 	return 0;
 }
 
+/* What a browser that was killed left. Nobody writes here now: the launch that may is gone. What does not go stays. */
+static void empty(int folder, unsigned depth)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), below;
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!entries && fd >= 0)
+		close(fd);
+	while (entries && (entry = readdir(entries))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || unlinkat(folder, entry->d_name, 0) == 0)
+			continue;
+		below = depth ? openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		if (below < 0)
+			continue;
+		empty(below, depth - 1);
+		close(below);
+		(void)unlinkat(folder, entry->d_name, AT_REMOVEDIR);
+	}
+	if (entries)
+		closedir(entries);
+}
+
 static int write_actions(const struct strings *actions, int folder)
 {
 	_cleanup_buf_ struct buf text = { 0 };
@@ -90,14 +116,14 @@ static int write_actions(const struct strings *actions, int folder)
 }
 
 /* The file by which the tool knows a daemon that began with its own variables; the daemon's user may replace it, and loses its page then. */
-static int write_fingerprint(const struct browser *b, const char *name, const char *path, int run)
+static int write_fingerprint(const struct browser *b, const char *title, const char *path, int run)
 {
-	_cleanup_free_ char *text = session_text(b->fingerprint, name, path, "");
+	_cleanup_free_ char *text = session_text(b->fingerprint, title, path, "");
 	char file[SESSION_NAME_BYTES + 8];
 
 	if (!text)
 		return -ENOMEM;
-	snprintf(file, sizeof(file), "%s.config", name);
+	snprintf(file, sizeof(file), "%s.config", title);
 	return write_file(run, file, text);
 }
 
@@ -110,7 +136,8 @@ static int link_certificates(int folder, const char *home)
 	return symlinkat(target, folder, ".pki") < 0 && errno != EEXIST ? -errno : 0;
 }
 
-int session_prepare_folder(const struct browser *b, const char *name, enum mode mode, uid_t uid, gid_t gid, const char *home, struct err *ret_error)
+int session_prepare_folder(const struct browser *b, const char *name, const char *title, enum mode mode, uid_t uid, gid_t gid, const char *home,
+			   struct err *ret_error)
 {
 	_cleanup_close_ int top = open(b->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), folder = -1, run = -1, own_home = -1, tmp = -1;
 	char path[512];
@@ -125,12 +152,14 @@ int session_prepare_folder(const struct browser *b, const char *name, enum mode 
 	if (r == 0)
 		r = make_folder(folder, "tmp", 0700, uid, gid, &tmp);
 	if (r == 0)
+		empty(tmp, DEPTH_MAX);
+	if (r == 0)
 		r = link_certificates(own_home, home);
 	if (r == 0)
 		r = write_file(folder, "config.json", b->config);
 	if (r == 0)
 		r = write_actions(&b->actions[mode >= MODE_OBSERVE], folder);
 	if (r == 0)
-		r = write_fingerprint(b, name, path, run);
+		r = write_fingerprint(b, title, path, run);
 	return r < 0 ? err_set(ret_error, r, "cannot prepare %s: %s", path, strerror(-r)) : 0;
 }

@@ -12,9 +12,17 @@
 #define SESSION_MAGIC 0x43425231u	/* "CBR1": a file of another build is none */
 #define AGENT_SHOWN 32
 
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+const char *session_title(const char *agent, const char *name)
+{
+	size_t len = strlen(agent);
+
+	return len && len < SESSION_NAME_BYTES && strspn(agent, plain) == len && *agent != '-' ? agent : name;
+}
+
 void session_name(const char *agent, uint64_t id, char ret_name[static SESSION_NAME_BYTES])
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 	size_t len = 0;
 
 	for (; *agent && len < AGENT_SHOWN; agent++)

@@ -48,6 +48,11 @@ struct session {
 
 /* "AGENT-0123abcd", of letters, digits, "-" and "_": agents whose names differ in other characters only have different digits. */
 void session_name(const char *agent, uint64_t id, char ret_name[static SESSION_NAME_BYTES]);
+/*
+ * What the tool knows the session by: the agent's own name where that is one the tool takes, so that a host that names sessions after its agents finds
+ * its own; else the session's name. Points into one of them.
+ */
+const char *session_title(const char *agent, const char *name);
 
 /*
  * Opens or makes the session's file in the folder (which is root's alone); id 0: an earlier enforcer's, which has to be there and say it. Returns 0 or
@@ -73,10 +78,10 @@ bool session_has_port(const struct session *s, uint16_t port);
 int session_forget_browser(struct session *s);
 
 /* Replaces {SESSION}, {FOLDER} and {BROWSER} in a text of browser.json. malloc'ed, NULL: out of memory. */
-char *session_text(const char *text, const char *name, const char *folder, const char *browser);
+char *session_text(const char *text, const char *title, const char *folder, const char *browser);
 
 /*
  * Makes FOLDER/NAME, as browser.json's variables have it: config.json and actions.json, which root writes, and run, home and tmp, which are the
  * user's. Returns 0 or -errno with ret_error.
  */
-int session_prepare_folder(const struct browser *b, const char *name, enum mode mode, uid_t uid, gid_t gid, const char *home, struct err *ret_error);
+int session_prepare_folder(const struct browser *b, const char *name, const char *title, enum mode mode, uid_t uid, gid_t gid, const char *home, struct err *ret_error);

@@ -128,13 +128,13 @@ static void put(struct entries *l, const char *text)
 	l->nr++;
 }
 
-static void put_text(struct entries *l, const char *text, const struct enforcer *e, const char *name)
+static void put_text(struct entries *l, const char *text, const struct enforcer *e, const char *agent, const char *name)
 {
 	_cleanup_free_ char *value = NULL;
 	char folder[512];
 
 	snprintf(folder, sizeof(folder), "%s/%s", e->policy->browser.folder, name);
-	value = session_text(text, name, folder, e->browsers->browser);
+	value = session_text(text, session_title(agent, name), folder, e->browsers->browser);
 	if (value)
 		put(l, value);
 	else
@@ -167,8 +167,40 @@ const char **browsers_environment(const struct enforcer *e, const char *agent, u
 		put(&l, *added);
 	session_name(agent, zygote_id(agent, uid, false), name);
 	for (size_t i = 0; browsers_session(e, mode, 0) == SESSION_USER && i < variables->nr; i++)
-		put_text(&l, variables->items[i], e, name);
+		put_text(&l, variables->items[i], e, agent, name);
 	return finish(&l);
+}
+
+/* "NAME=AGENT TOOL …" at the very start of a shell's text: a host's own words stand before an agent's. */
+static size_t agent_in_text(const char *prefix, const char *text, const char **ret_agent)
+{
+	static const char mark[] = "{AGENT}";
+	const char *hole = strstr(prefix, mark), *after = hole ? hole + sizeof(mark) - 1 : "";
+	size_t before = hole ? (size_t)(hole - prefix) : 0, len;
+
+	if (!hole || strncmp(text, prefix, before) != 0)
+		return 0;
+	*ret_agent = text + before;
+	len = strspn(*ret_agent, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+	text = *ret_agent + len;
+	return strncmp(text, after, strlen(after)) == 0 && (!text[strlen(after)] || text[strlen(after)] == ' ') ? len : 0;
+}
+
+void browsers_name_agent(const struct enforcer *e, const char *const *argv, char ret_agent[static AGENT_NAME_BYTES])
+{
+	const char *agent = "";
+	size_t rest = 0, len = 0;
+
+	ret_agent[0] = 0;
+	if (!e->browsers)
+		return;
+	if (!judge_transport(e->policy, argv, &rest))
+		rest = 0;
+	/* SHELL -c TEXT, SHELL -lc TEXT: what the text does is judged as always, with whatever shell. */
+	if (argv[rest] && argv[rest + 1] && argv[rest + 2] && !argv[rest + 3] && argv[rest + 1][0] == '-' && strchr(argv[rest + 1], 'c'))
+		len = agent_in_text(e->policy->browser.prefix, argv[rest + 2], &agent);
+	if (len < AGENT_NAME_BYTES)
+		snprintf(ret_agent, AGENT_NAME_BYTES, "%.*s", (int)len, agent);
 }
 
 static bool is_replaced(const struct strings *by, const char *entry)
@@ -188,7 +220,7 @@ static const char **daemon_environment(const struct enforcer *e, const struct ag
 		if (!is_replaced(variables, *entry))
 			put(&list, *entry);
 	for (size_t i = 0; i < variables->nr; i++)
-		put_text(&list, variables->items[i], e, b->session->name);
+		put_text(&list, variables->items[i], e, l->agent, b->session->name);
 	return finish(&list);
 }
 
@@ -235,7 +267,8 @@ static int start_daemon(struct enforcer *e, struct agent_browser *b, const struc
 	snprintf(folder, sizeof(folder), "%s/%s", e->policy->browser.folder, b->session->name);
 	r = session_forget_browser(b->session);
 	if (r == 0)
-		r = session_prepare_folder(&e->policy->browser, b->session->name, mode, user.uid, user.gid, user.home, ret_error);
+		r = session_prepare_folder(&e->policy->browser, b->session->name, session_title(l->agent, b->session->name), mode, user.uid, user.gid,
+					   user.home, ret_error);
 	if (r < 0)
 		return r;
 	b->daemon = e->next_launch;
@@ -270,11 +303,12 @@ static bool some_are_unknown(const struct enforcer *e)
 }
 
 /* The tool takes a daemon that accepts for one that serves, and so do we. */
-static bool accepts(const struct enforcer *e, const struct agent_browser *b)
+static bool accepts(const struct enforcer *e, const struct agent_browser *b, const char *agent)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	int len = snprintf(un.sun_path, sizeof(un.sun_path), "%s/%s/run/%s.sock", e->policy->browser.folder, b->session->name, b->session->name);
+	int len = snprintf(un.sun_path, sizeof(un.sun_path), "%s/%s/run/%s.sock", e->policy->browser.folder, b->session->name,
+			   session_title(agent, b->session->name));
 
 	return fd >= 0 && len < (int)sizeof(un.sun_path) && connect(fd, (struct sockaddr *)&un, sizeof(un)) == 0;
 }
@@ -292,7 +326,7 @@ int daemon_serves(struct enforcer *e, struct agent_browser *b, const struct laun
 		launch_kill(e, daemon, 0); /* what it left, and what does not end */
 		return 0;
 	}
-	return daemon->state == LAUNCH_RUNNING && !b->ending_us && accepts(e, b);
+	return daemon->state == LAUNCH_RUNNING && !b->ending_us && accepts(e, b, l->agent);
 }
 
 void browsers_forget(struct enforcer *e, const struct launch *l)
@@ -343,9 +377,21 @@ static bool is_its_turn(const struct enforcer *e, const struct agent_browser *b,
 	return b->session->kept.turn == group && b->session->id == call->launch->zygote && runs(group, &program) && browsers_is_tool(e, &program);
 }
 
-static bool is_part(const struct agent_browser *b, const struct call *call)
+/*
+ * The daemon drives its browser. The browser has no business with either: what it connects to, a page may have chosen, and the daemon takes input from whoever
+ * connects. Its own sockets are in its profile.
+ */
+static bool is_part(const struct enforcer *e, const struct agent_browser *b, const struct call *call, const struct action *action)
 {
-	return call->launch->subject.session == SESSION_DAEMON && call->launch->zygote == b->session->id;
+	char run[512];
+	struct stat program;
+
+	if (call->launch->subject.session != SESSION_DAEMON || call->launch->zygote != b->session->id)
+		return false;
+	snprintf(run, sizeof(run), "%s/%s/run", e->policy->browser.folder, b->session->name);
+	if (action->path && !path_is_under(action->path, run))
+		return true;
+	return runs((pid_t)call->request->pid, &program) && browsers_is_tool(e, &program);
 }
 
 static bool is_sessions(const struct enforcer *e, const struct agent_browser *b, const struct action *action)
@@ -369,5 +415,5 @@ void browsers_judge_target(struct enforcer *e, const struct call *call, struct a
 		;
 	/* A folder without a session that we know of is one of an earlier enforcer's: nobody's, until its agent comes. */
 	action->of_session = b || (action->path && path_is_under(action->path, e->policy->browser.folder));
-	action->session_client = b && (is_part(b, call) || is_its_turn(e, b, call));
+	action->session_client = b && (is_part(e, b, call, action) || is_its_turn(e, b, call));
 }

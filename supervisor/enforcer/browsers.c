@@ -118,7 +118,7 @@ static enum browser_next refuse(struct decision *d, const struct policy *policy,
 	*d = (struct decision){
 		.verdict = VERDICT_DENY, .tag = tag, .rule = "browser.session", .origin = policy->browser.origin, .hint = hint,
 	};
-	snprintf(d->reason, sizeof(d->reason), "%s", text);
+	snprintf(d->reason, sizeof(d->reason), "%.255s", text);
 	return BROWSER_REFUSED;
 }
 

@@ -88,7 +88,7 @@ static enum talk_next deny(struct enforcer *e, struct talk *t, const char *path,
 
 static enum talk_next connect_ip(struct enforcer *e, struct talk *t)
 {
-	char path[RESOLVE_PATH_MAX];
+	_uninitialized_ char path[RESOLVE_PATH_MAX];
 	int r;
 
 	if (talk_address_is_short(t))
@@ -166,7 +166,7 @@ static enum talk_next by_hand(struct enforcer *e, struct talk *t, enum hand_acti
 
 static enum talk_next act_elsewhere(struct enforcer *e, struct talk *t, enum action_kind kind)
 {
-	char path[RESOLVE_PATH_MAX];
+	_uninitialized_ char path[RESOLVE_PATH_MAX];
 
 	if (!t->begun) {
 		/* Only a family: the kernel says what it thinks of that. Multicast groups of netlink: capabilities. */
@@ -199,7 +199,7 @@ void connect_end(struct enforcer *e, struct talk *t, int error_number)
 
 enum talk_next bind_act(struct enforcer *e, struct talk *t)
 {
-	char path[RESOLVE_PATH_MAX];
+	_uninitialized_ char path[RESOLVE_PATH_MAX];
 	int r;
 
 	if (!talk_is_ip(t))

@@ -22,7 +22,6 @@
 
 #define KNOWN_MAX 1024
 #define ASKED_MAX 64		/* files nobody waits for, in the queue at once */
-#define SETTLED_MS 100		/* older changes than that have another change time: its clock may tick no more often than 100 times a second */
 
 struct entry {
 	struct exec_identity identity;
@@ -74,17 +73,6 @@ const char *digest_known_of(const struct enforcer *e, const struct stat *st)
 	return digest_known(e, &identity);
 }
 
-/* A file that changed within the clock's grain may change again under the same time: what was read of it holds for now, and is not kept for later. */
-static bool is_settled(const struct exec_identity *identity)
-{
-	struct timespec now;
-	int64_t ms;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	ms = (now.tv_sec - identity->changed.tv_sec) * 1000 + (now.tv_nsec - identity->changed.tv_nsec) / 1000000;
-	return ms >= SETTLED_MS;
-}
-
 static const char *remember(struct enforcer *e, const struct exec_identity *identity, const char *hex, bool settled)
 {
 	static char last[65];
@@ -126,7 +114,7 @@ static int hash(int fd, const struct exec_identity *identity, char ret_hex[stati
 
 const char *digest_now(struct enforcer *e, int fd, const struct exec_identity *identity)
 {
-	const bool settled = is_settled(identity);
+	const bool settled = exec_identity_settled(identity);
 	_cleanup_close_ int opened = reopen(fd);
 	char hex[65];
 
@@ -163,7 +151,7 @@ static void *hash_for_ever(void *argument)
 			pthread_cond_wait(&d->wake, &d->lock);
 		job = take_next(d);
 		pthread_mutex_unlock(&d->lock);
-		job->settled = is_settled(&job->identity);
+		job->settled = exec_identity_settled(&job->identity);
 		job->result = hash(job->fd, &job->identity, job->hex);
 		close(job->fd);
 		pthread_mutex_lock(&d->lock);

@@ -7,7 +7,7 @@
 
 #include "supervisor/enforcer/internal.h"
 
-#define DIGEST_SMALL_BYTES (256u << 10)	/* hashed at once: a fraction of a millisecond, less than it takes to wake a thread */
+#define DIGEST_SMALL_BYTES (64u << 10)	/* hashed at once: less than a millisecond also without the processor's help */
 #define DIGEST_MAX_BYTES (1ULL << 30)	/* what no program of an agent's is larger than; seconds of one processor */
 
 int digests_start(struct enforcer *e);

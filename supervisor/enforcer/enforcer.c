@@ -304,8 +304,8 @@ static void children_ready(struct enforcer *e, struct source *source, uint32_t e
 	pid_t pid;
 
 	(void)events;
-	while (read(source->fd, &info, sizeof(info)) > 0)
-		;
+	if (read(source->fd, &info, sizeof(info)) < 0) /* one stands for all of them; they are asked for below */
+		return;
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
 		if (!exec_event(e, pid, status))
 			(void)zygote_ended(e, pid);
@@ -352,6 +352,7 @@ static int open_audit(struct enforcer *e, struct err *error)
 	json_text(&j, "policy", e->policy_dir);
 	json_text(&j, "policy_sha256", e->policy->sha256);
 	json_uint(&j, "enforcer_restarts", e->restarts);
+	json_bool(&j, "ahead", e->ahead);
 	audit_record(e->audit, "start", AUDIT_INFO, false, &members);
 	return 0;
 }
@@ -363,7 +364,7 @@ static const struct layer *find_layer(const struct enforcer *e, const char *name
 
 static int prepare_boundary(struct enforcer *e, struct err *error)
 {
-	const struct layer *notify, *killable, *missing;
+	const struct layer *notify, *killable, *scope, *missing;
 	_cleanup_free_ const char **roots = NULL;
 	int r;
 
@@ -385,13 +386,16 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 	if (missing)
 		return err_set(error, -EOPNOTSUPP, "mode %s requires layer %s: %s; get it with %s", mode_name(e->mode), missing->name,
 			       missing->why, missing->how ? missing->how : "another kernel or engine");
+	e->signals_scoped = (scope = find_layer(e, "landlock_scope")) && scope->state == LAYER_ACTIVE;
 	e->listener_works_off = notify && notify->state == LAYER_ACTIVE && plan_mounts(e, true, NULL) >= 0;
 	e->landlock_abi = sys_landlock_create_ruleset(NULL, 0);
 	if (e->landlock_abi < 0)
 		e->landlock_abi = 0;
-	r = filter_build(false, &e->filters[0], error);
+	r = filter_build(FILTER_SAFE, &e->filters[FILTER_SAFE], error);
 	if (r == 0)
-		r = filter_build(true, &e->filters[1], error);
+		r = filter_build(FILTER_OFF, &e->filters[FILTER_OFF], error);
+	if (r == 0)
+		r = filter_build(FILTER_READS, &e->filters[FILTER_READS], error);
 	if (r == 0 && e->mode != MODE_OFF)
 		r = plan_mounts(e, false, error);
 	return r < 0 ? r : 0;
@@ -406,6 +410,7 @@ static int prepare_process(struct enforcer *e)
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || fcntl(e->init, F_SETFD, FD_CLOEXEC) < 0)
 		return -errno;
 	prctl(PR_SET_NAME, "cordon-enforcer", 0, 0, 0);
+	e->ahead = go_ahead();
 	(void)setrlimit(RLIMIT_NOFILE, &files); /* a listener, a channel and a table a launch */
 	e->epoll = epoll_create1(EPOLL_CLOEXEC);
 	return e->epoll < 0 ? -errno : 0;
@@ -419,6 +424,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = sockets_start(e);
 	if (r == 0)
 		r = repeats_start(e);
+	if (r == 0)
+		r = workers_start(e);
 	if (r == 0)
 		r = held_start(e);
 	if (r == 0)

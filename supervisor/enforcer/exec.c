@@ -42,7 +42,9 @@ struct flight {
 	bool held;			/* waiting, namely for the agent's browser session */
 	bool tool;			/* of that session */
 	bool snapshot_holds;
-	bool waiting;			/* not judged yet: another exec of its thread group is in flight, or too many are */
+	bool waiting;			/* not judged yet: another exec of its thread group is in flight, too many are, or */
+	bool later;			/* what its launch foretells is being found out */
+	struct process_facts facts;	/* of the process, once it was verified */
 	bool reserved;			/* there is room in the log for the record of its success */
 	uint64_t id;			/* never used twice */
 	unsigned hashing;		/* files of it whose digest is awaited while it stands at its first instruction */
@@ -143,14 +145,17 @@ static void deny(struct enforcer *e, struct flight *f, int error_number)
 	flight_give(e, f);
 }
 
-static void record_allowed(struct enforcer *e, struct flight *f, const struct decision *shadow, const char *certainty)
+static void record_allowed(struct enforcer *e, struct flight *f, const struct decision *shadow, const struct caller_facts *verified)
 {
-	_cleanup_buf_ struct buf what = { 0 };
-	struct outcome outcome = { .decision = &f->decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .what = &what,
-				   .reserved = f->reserved };
+	static struct buf what;		/* its memory is kept */
+	struct outcome outcome = {
+		.decision = &f->decision, .shadow = shadow, .verb = "allow", .certainty = verified ? "verified" : "advisory", .what = &what,
+		.caller = verified, .reserved = f->reserved,
+	};
 
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
 		return;
+	buf_reset(&what);
 	describe(f, &what);
 	f->reserved = false;
 	record_call(e, &f->call, &outcome);
@@ -165,7 +170,7 @@ static void pass(struct enforcer *e, struct flight *f, const struct decision *sh
 		memcpy(f->sha256, hex, sizeof(f->sha256));
 	else
 		(void)digest_ask(e, f->exec.file.fd, &f->exec.program, f->exec.file.path, f->call.launch->id, 0);
-	record_allowed(e, f, shadow, "advisory");
+	record_allowed(e, f, shadow, NULL);
 	notify_answer(e, &f->call, (struct answer){ .kind = ANSWER_CONTINUE });
 	flight_give(e, f);
 }
@@ -228,11 +233,11 @@ static bool is_first(const struct flight *f)
 }
 
 /* Who execs only ever helps, and most execs need no help: only those that do are worth the look. */
-static bool needs_caller(const struct flight *f, const struct decision *shadow)
+static bool needs_caller(const struct flight *f, const struct decision *shadow, enum foreseen_exec foreseen)
 {
 	const struct transport *transport = f->call.launch->subject.transport;
 
-	return f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
+	return foreseen == FORESEEN || f->decision.verdict != VERDICT_ALLOW || shadow->verdict != VERDICT_ALLOW ||
 	       (f->decision.unreviewed && transport && !transport->wrap);
 }
 
@@ -256,9 +261,24 @@ static void judge_interpreters(struct enforcer *e, struct flight *f, struct acti
 	}
 }
 
-static void judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
+/* Only where it would say something else than the exec alone. */
+static enum foreseen_exec foresee(struct enforcer *e, const struct flight *f, const struct action *action)
+{
+	struct launch *l = f->call.launch;
+	const struct decision *d = &f->decision;
+	bool was_review = d->unreviewed || (d->verdict == VERDICT_DENY && strcmp(d->tag, "review_unavailable") == 0);
+
+	if (l->subject.mode == MODE_OFF || !(was_review || (l->subject.mode == MODE_READONLY && d->verdict == VERDICT_DENY)))
+		return FORESEEN_NOT;
+	return foresight_of(e, l, action->argv, action->cwd);
+}
+
+/* Returns false when it has to wait for what its launch foretells. */
+static bool judge_exec(struct enforcer *e, struct flight *f, struct decision *ret_shadow)
 {
 	const struct exec_call *x = &f->exec;
+	struct launch *l = f->call.launch;
+	enum foreseen_exec foreseen;
 	char link[32], cwd[RESOLVE_PATH_MAX];
 	struct caller caller;
 	ssize_t len;
@@ -278,17 +298,24 @@ static void judge_exec(struct enforcer *e, struct flight *f, struct decision *re
 	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
 	if (f->decision.verdict == VERDICT_ALLOW)
 		judge_interpreters(e, f, action);
-	if (!needs_caller(f, ret_shadow))
-		return;
+	foreseen = foresee(e, f, &action);
+	if (foreseen == FORESEEN_LATER)
+		return false;
+	if (!needs_caller(f, ret_shadow, foreseen))
+		return true;
 	find_caller(f->tid, &caller);
 	action.caller = caller.path[0] ? caller.path : NULL;
 	action.caller_environment = caller.entries;
 	action.first = is_first(f);
-	notify_judge(e, f->call.launch, &action, &f->decision, ret_shadow);
+	action.planned = foreseen == FORESEEN && (action.first || foresight_reads(l, f->tid)) && foresight_names(l, f->tid, action.argv[0], &x->file.stat);
+	notify_judge(e, l, &action, &f->decision, ret_shadow);
+	if (f->decision.by == BY_PLAN && action.planned)
+		f->decision.unreviewed |= foresight_unreviewed(l);
 	if (f->decision.verdict == VERDICT_ALLOW)
 		judge_interpreters(e, f, action);
 	free(caller.entries);
 	buf_free(&caller.environment);
+	return true;
 }
 
 static void fly(struct enforcer *e, struct flight *f)
@@ -396,7 +423,11 @@ static void begin(struct enforcer *e, struct flight *f)
 	}
 	next = browsers_enter(e, &f->call, f->id, &f->exec.file.stat, &f->tool, &f->snapshot_holds, &f->decision);
 	if (next == BROWSER_GO) {
-		judge_exec(e, f, &shadow);
+		if (!judge_exec(e, f, &shadow)) {
+			exec_reset(&f->exec);
+			f->waiting = f->later = true;
+			return flight_add(e, f);
+		}
 		if (f->decision.verdict == VERDICT_ALLOW && f->exec.program.size > (off_t)DIGEST_MAX_BYTES && agents_can_write(f, f->exec.file.path))
 			refuse_size(f);
 		if (f->tool && f->decision.verdict == VERDICT_ALLOW)
@@ -449,7 +480,7 @@ void exec_handle(struct enforcer *e, const struct call *call)
 	f->id = ++e->flights->last_id;
 	f->hashing = 0;
 	f->sha256[0] = 0;
-	f->held = f->tool = f->snapshot_holds = false;
+	f->held = f->tool = f->snapshot_holds = f->later = false;
 	f->waiting = must_wait(e, f);
 	if (f->waiting)
 		flight_add(e, f);
@@ -461,7 +492,7 @@ static struct flight *first_that_may_go(const struct enforcer *e)
 {
 	struct flight *f = e->flights->nr_waiting ? e->flights->flying : NULL;
 
-	while (f && (!f->waiting || f->held || must_wait(e, f)))
+	while (f && (!f->waiting || f->held || f->later || must_wait(e, f)))
 		f = f->next;
 	return f;
 }
@@ -497,20 +528,26 @@ void exec_resume_held(struct enforcer *e)
 	}
 }
 
-/* An exec ended: whoever waited behind it is next, and who comes after one that is refused. A successful one has ended its group's other calls. */
-static void land(struct enforcer *e, struct flight *f)
+/* Whoever waited and need not any more, and who comes after one that is refused. */
+static void go_on(struct enforcer *e)
 {
 	struct flight *next;
 
-	flight_remove(e, f);
-	give_back_room(e, f);
-	notify_release(e, &f->call);
-	flight_give(e, f);
 	while ((next = first_that_may_go(e))) {
 		flight_remove(e, next);
 		next->waiting = false;
 		begin(e, next);
 	}
+}
+
+/* An exec ended. A successful one has ended its group's other calls. */
+static void land(struct enforcer *e, struct flight *f)
+{
+	flight_remove(e, f);
+	give_back_room(e, f);
+	notify_release(e, &f->call);
+	flight_give(e, f);
+	go_on(e);
 }
 
 static void kill_unverified(struct enforcer *e, struct flight *f, pid_t pid, const char *why)
@@ -561,7 +598,6 @@ static bool prove(struct enforcer *e, struct flight *f, int fd, const struct exe
 /* The file that was named, and what is loaded for it where that is another. */
 static bool prove_contents(struct enforcer *e, struct flight *f, pid_t pid)
 {
-	const char *loaded = f->exec.interpreters.data;
 	_cleanup_close_ int fd = -1;
 	char link[32];
 
@@ -569,11 +605,9 @@ static bool prove_contents(struct enforcer *e, struct flight *f, pid_t pid)
 		return false;
 	if (!f->exec.script)
 		return true;
-	for (unsigned i = 1; i < f->exec.nr_interpreters; i++)
-		loaded += strlen(loaded) + 1;
 	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	fd = open(link, O_PATH | O_CLOEXEC);
-	return fd >= 0 && prove(e, f, fd, &f->exec.image, loaded, NULL);
+	return fd >= 0 && prove(e, f, fd, &f->exec.image, exec_image_path(&f->exec), NULL);
 }
 
 static void kill_at_start(struct enforcer *e, struct flight *f, pid_t pid, const char *why)
@@ -586,11 +620,15 @@ static void kill_at_start(struct enforcer *e, struct flight *f, pid_t pid, const
 /* All is known of it: its first instruction comes next. */
 static void release(struct enforcer *e, struct flight *f, pid_t pid)
 {
+	const struct caller_facts verified = {
+		.pid = pid, .facts = f->facts, .program = bytes_of(exec_image_path(&f->exec)), .identity = f->exec.image,
+	};
+
 	if (!f->reserved && e->policy->audit_allowed != AUDIT_ALLOWED_NONE && !audit_has_room(e->audit))
 		return kill_at_start(e, f, pid, "the audit log is full, and nothing runs that cannot be recorded");
 	if (f->tool && !browsers_run(e, f->call.launch, pid, f->decision.page))
 		return kill_at_start(e, f, pid, "the state of the agent's browser session cannot be kept");
-	record_allowed(e, f, NULL, "verified");
+	record_allowed(e, f, NULL, &verified);
 	(void)ptrace(f->tool ? PTRACE_CONT : PTRACE_DETACH, pid, 0, 0); /* the tool's end is to be seen */
 	land(e, f);
 }
@@ -602,7 +640,7 @@ static void verify(struct enforcer *e, struct flight *f, pid_t pid)
 	known_forget(f->tid);
 	known_forget(pid);
 	f->tid = pid;
-	if (exec_verify(pid, &f->exec, why, sizeof(why)) < 0)
+	if (exec_verify(pid, &f->exec, &f->facts, why, sizeof(why)) < 0)
 		return kill_at_start(e, f, pid, why);
 	if (!prove_contents(e, f, pid))
 		return kill_at_start(e, f, pid, "what the program holds cannot be known");
@@ -684,6 +722,15 @@ void exec_forget(struct enforcer *e, const struct launch *l)
 		give_back_room(e, f);
 		flight_give(e, f);
 	}
+}
+
+void exec_resume(struct enforcer *e, const struct launch *l)
+{
+	for (struct flight *f = e->flights ? e->flights->flying : NULL; f; f = f->next)
+		if (f->call.launch == l)
+			f->later = false;
+	if (e->flights)
+		go_on(e);
 }
 
 unsigned exec_in_flight(const struct enforcer *e)

@@ -75,7 +75,7 @@ static void describe(const char *asked, const struct resolved *object, uint64_t 
 	json_bytes(&j, "path", bytes_of(asked));
 	json_bytes(&j, "resolved", bytes_of(object->path));
 	json_uint(&j, "flags", flags);
-	json_bool(&j, "writes", true);
+	json_bool(&j, "writes", flags & WRITE_FLAGS);
 	json_object_end(&j);
 }
 
@@ -148,24 +148,61 @@ static void judge_object(struct enforcer *e, const struct call *call, const char
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
+/*
+ * In readonly: what is called like a secret is not read, whatever name leads there. CONTINUE is safe, as nothing of an agent's runs in such a launch that could
+ * swap the path; where it is, is Landlock's to say.
+ */
+static void judge_reading(struct enforcer *e, const struct call *call, const char *asked, const struct resolved *object, uint64_t flags)
+{
+	const struct action action = { .kind = ACTION_READ, .path = object->path };
+	struct decision decision, shadow;
+	_cleanup_buf_ struct buf what = { 0 };
+
+	notify_judge(e, call->launch, &action, &decision, &shadow);
+	if (object->missing || decision.verdict == VERDICT_ALLOW || strcmp(decision.tag, "outside_root") == 0)
+		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
+	describe(asked, object, flags, &what);
+	notify_deny(e, call, &decision, EACCES, &what);
+}
+
+bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, bool follow, bool creates)
+{
+	static struct resolved object;	/* large, and this is the one thread */
+	struct action action = { .kind = ACTION_WRITE, .path = object.path };
+	struct decision decision, shadow;
+
+	if (call->launch->subject.mode == MODE_OFF ||
+	    resolve_named(call->launch->root, (pid_t)call->request->pid, dirfd, path, follow, creates, &object) < 0)
+		return false;
+	notify_judge(e, call->launch, &action, &decision, &shadow);
+	return decision.verdict == VERDICT_ALLOW;
+}
+
 void file_handle(struct enforcer *e, const struct call *call)
 {
 	static struct resolved object;	/* large, and this is the one thread */
-	_cleanup_buf_ struct buf path = { 0 };
+	static struct buf path;		/* its memory is kept */
 	struct open_call open_call;
+	const char *from;
 	int r;
 
+	buf_reset(&path);
 	target_init(&e->target, (pid_t)call->request->pid);
 	r = decode(&e->target, &call->request->data, &open_call);
-	if (r == 0 && !(open_call.flags & WRITE_FLAGS)) /* openat2 for reading: Landlock and the mounts hold it, as any unnotified open */
+	/* For reading: Landlock and the mounts hold it, as any unnotified open. In readonly the names of what is read count as well. */
+	if (r == 0 && !(open_call.flags & WRITE_FLAGS) && (open_call.flags & O_PATH || call->launch->subject.mode != MODE_READONLY))
 		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	if (r == 0)
 		r = target_read_string(&e->target, open_call.path_address, PATH_MAX, &path);
 	if (r == 0 && path.len <= 1)
 		r = -ENOENT;
+	from = r == 0 && open_call.in_root ? path.data + strspn(path.data, "/") : path.data;
+	/* Whether the caller is still there, the answer tells: asked before only where something is recorded. */
+	if (r == 0 && e->policy->audit_allowed != AUDIT_ALLOWED_ALL &&
+	    file_is_free(e, call, open_call.dirfd, from, follows(open_call.flags), open_call.flags & O_CREAT))
+		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	if (r == 0)
-		r = resolve_under(call->launch->root, (pid_t)call->request->pid, open_call.dirfd, path.data + (open_call.in_root ? strspn(path.data, "/") : 0),
-			    follows(open_call.flags), &object);
+		r = resolve_under(call->launch->root, (pid_t)call->request->pid, open_call.dirfd, from, follows(open_call.flags), &object);
 	if (!listener_waits(&call->launch->listener, call->request->id))
 		r = r == 0 ? (resolved_close(&object), -EINTR) : -EINTR;
 	if (r == -ELOOP)
@@ -177,7 +214,9 @@ void file_handle(struct enforcer *e, const struct call *call)
 		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	if (object.nameless) /* its own pipe, socket or memfd through /proc/self/fd: it has it open already */
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
-	else
+	else if (open_call.flags & WRITE_FLAGS)
 		judge_object(e, call, path.data, &object, open_call.flags);
+	else
+		judge_reading(e, call, path.data, &object, open_call.flags);
 	resolved_close(&object);
 }

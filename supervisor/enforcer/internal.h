@@ -41,6 +41,11 @@ void source_close(struct enforcer *e, struct source *source);
 void loop_free_later(struct enforcer *e, void *memory);
 int loop_run(struct enforcer *e);
 
+/* ---- ahead.c ---- */
+
+/* Asks the kernel to schedule the calling thread, and nobody it starts, before others. Returns whether it has more weight than they. */
+bool go_ahead(void);
+
 /* ---- zygotes.c ---- */
 
 struct zygote {
@@ -66,6 +71,10 @@ bool zygote_ended(struct enforcer *e, pid_t pid);
 
 enum launch_state { LAUNCH_STARTING, LAUNCH_RUNNING, LAUNCH_ENDED, LAUNCH_FAILED };
 
+struct launch_verdict {
+	struct decision decision, shadow;	/* shadow: in mode off */
+};
+
 struct launch {
 	struct launch *next;
 	uint64_t id;
@@ -87,7 +96,11 @@ struct launch {
 	const char **environment, **argv, **roots;	/* NULL-terminated views into blob */
 	struct judge_subject subject;
 	const char *agent, *user;
+	struct foresight *foresight;	/* foresight.c's own; NULL until an exec asks */
+	struct launch_verdict *begun;	/* what was said of the launch as a whole, until that is recorded; NULL after, and for one that was adopted */
 	/* Counted for status and the record at the end: */
+	char *noticed;			/* reason of the refusal its keeper heard last */
+	uint64_t full_until_us;		/* repeats.c: when its full records of refusals are used up to */
 	uint64_t execs, execs_missing, files, sockets, denials, cases;
 };
 
@@ -101,6 +114,7 @@ struct launch_order {			/* everything a spec is made of */
 	bool terminal;			/* one of the client's descriptors is one */
 	int client;			/* taken on success */
 	int stdio[3];			/* borrowed: the zygote gets its own */
+	const struct decision *decision, *shadow;	/* why it may start; shadow: in mode off */
 	const char *session_folder;	/* of a browser session's daemon, which writes there too; NULL: an ordinary launch */
 };
 
@@ -126,6 +140,66 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes);
 bool launch_descends(const struct enforcer *e, pid_t pid);
 /* Kills what carries one of our filters and has no living keeper above it. */
 void lineage_kill_orphans(void);
+
+/* ---- workers.c: threads for what takes longer ---- */
+
+struct arena;
+
+struct worker_job {
+	struct worker_job *next, *next_of_all;		/* workers.c's own */
+	void *owner;				/* NULL once it is gone */
+	void (*work)(struct worker_job *job, struct arena *arena);	/* on a thread of its own; arena: SHELL_ARENA_BYTES, or NULL when there is no memory */
+	void (*done)(struct enforcer *e, struct worker_job *job);	/* in the loop */
+};
+
+int workers_start(struct enforcer *e);
+/* Returns 0, or -errno: then done() will not be called. */
+int workers_give(struct enforcer *e, struct worker_job *job);
+void workers_forget(struct enforcer *e, const void *owner);
+
+/* ---- consider.c: a launch as a whole ---- */
+
+struct consideration {
+	struct worker_job job;
+	/* The question: */
+	const struct policy *policy;
+	const struct scope *gateway;
+	const char *const *image;
+	bool unreviewed_allow;
+	enum mode mode;
+	struct user_identity user;
+	const char **argv, **asked, **added, **roots;
+	char *cwd;
+	enum session_role session;
+	bool asks_sources;		/* whether commands of the operator's are asked for values */
+	/* The answer: */
+	int result;			/* -errno: none could be found */
+	struct decision decision, shadow;	/* shadow: in mode off */
+	char **environment;		/* what the launch begins with, when it is allowed */
+	char **values;			/* "K=V" of the policy's sources */
+	struct buf missing;		/* "NAME: why" of those that gave none, a line each */
+};
+
+/* A copy of the question. NULL: out of memory. asked: the variables that the client brings. */
+struct consideration *consideration_new(const struct enforcer *e, const struct launch_order *order, const char *const *asked);
+/* The same of a launch that runs: what it was started with, in asked its environment. cwd: its working folder's real name. */
+struct consideration *consideration_of(const struct enforcer *e, const struct launch *l, const char *cwd);
+void consideration_free(struct consideration *c);
+
+/* ---- foresight.c: what a launch is going to exec ---- */
+
+struct foresight;
+enum foreseen_exec { FORESEEN_NOT, FORESEEN, FORESEEN_LATER /* being found out: exec_resume() will be called */ };
+
+/* Whether the launch's words foretell this command line in this folder. */
+enum foreseen_exec foresight_of(struct enforcer *e, struct launch *l, const char *const *argv, const char *cwd);
+/* Whether the caller's own command line is one whose text was read, so that what was foreseen is foreseen of it. */
+bool foresight_reads(const struct launch *l, pid_t caller);
+/* Whether the launch's PATH gives this file for the name. */
+bool foresight_names(const struct launch *l, pid_t tid, const char *name, const struct stat *file);
+/* Whether the launch passed because nobody reviews. */
+bool foresight_unreviewed(const struct launch *l);
+void foresight_free(struct foresight *f);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -190,6 +264,12 @@ int browsers_start(struct enforcer *e, struct err *ret_error);
 bool browsers_exist(const struct enforcer *e);
 /* e->added and the session's variables: NULL-terminated, one allocation, free() it. NULL: out of memory. */
 const char **browsers_environment(const struct enforcer *e, const char *agent, uid_t uid, enum mode mode);
+/*
+ * The agent that a host names in a launch's command text, by the session it gives its browser; "" when it does not. A label: it says which session, and
+ * no more.
+ */
+#define AGENT_NAME_BYTES 64
+void browsers_name_agent(const struct enforcer *e, const char *const *argv, char ret_agent[static AGENT_NAME_BYTES]);
 /* The session that a launch with this flag of its spec is, or has. */
 enum session_role browsers_session(const struct enforcer *e, enum mode mode, uint32_t spec_flags);
 /* Before an exec of this program is judged; flight: which exec, the same each time it is asked again. ret_holds: whether the agent's snapshot holds; ret_is_tool: whether the rest below is to be asked. */
@@ -215,6 +295,8 @@ void browsers_forget(struct enforcer *e, const struct launch *l);
 void exec_handle(struct enforcer *e, const struct call *call);
 /* A traced process stopped or ended. Returns whether it was one of ours. */
 bool exec_event(struct enforcer *e, pid_t pid, int status);
+/* What this launch's execs waited for has been found out. */
+void exec_resume(struct enforcer *e, const struct launch *l);
 /* What digest_ask() was asked for this flight; hex NULL: it cannot be known. */
 void exec_digested(struct enforcer *e, uint64_t flight, const struct exec_identity *identity, const char *hex);
 /* Execs that wait for a browser's command: asked again. How many still wait. */
@@ -224,6 +306,11 @@ unsigned exec_held(const struct enforcer *e);
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+/*
+ * Whether a path names, without a symlink, what the call's launch may write: then its name has said all, and nothing needs a record. False says nothing: the
+ * object is to be looked at.
+ */
+bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, bool follow, bool creates);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 /* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
@@ -250,6 +337,13 @@ int protected_adopt(struct enforcer *e, int fd);
 
 /* ---- records.c ---- */
 
+struct caller_facts {			/* what a record says of the process behind an allowed call */
+	pid_t pid;
+	struct process_facts facts;
+	struct bytes program;		/* its path */
+	struct exec_identity identity;	/* of the program */
+};
+
 struct outcome {			/* how a call ended, for the record */
 	const struct decision *decision, *shadow;	/* shadow: NULL outside mode off */
 	const char *verb;		/* "allow", "deny", "kill"; "fail": not refused, but impossible for what was asked */
@@ -257,6 +351,7 @@ struct outcome {			/* how a call ended, for the record */
 	const char *certainty;		/* emulated verified checked advisory */
 	bool reserved;			/* an allowed one for which audit_reserve() keeps room: this uses it up */
 	const struct buf *what;		/* members of "sys" beyond the numbers; NULL: none */
+	const struct caller_facts *caller;	/* of an exec that was just verified; NULL: looked up */
 };
 
 /* A refusal is a case of its launch, and counted as one here. */
@@ -335,13 +430,16 @@ struct enforcer {
 	char policy_dir[512];
 	enum mode mode;
 	bool explicit_mode, unreviewed_allow;
+	bool ahead;			/* scheduled before others */
 	struct layer layers[LAYERS_MAX];
 	unsigned nr_layers;
 	bool listener_works_off;	/* SYS_ADMIN: a filter without no_new_privs */
+	bool signals_scoped;		/* layer landlock_scope */
 	int landlock_abi;
 	unsigned seccomp_flags;
-	struct filter_program filters[2];	/* safe, off */
+	struct filter_program filters[FILTER_COUNT];
 	int mounts[2];			/* safe, off; -1: not made */
+	bool mounts_are_ours;		/* the safe ones were made by this policy, not by an earlier enforcer's */
 	int container_mounts;		/* what they are copied from; -1: our own */
 	struct running_list workspaces;
 	const char **frozen_roots, **frozen_paths;	/* for the judge; NULL-terminated */
@@ -366,6 +464,7 @@ struct enforcer {
 	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
 	struct repeats *repeats;	/* repeats.c's own */
+	struct workers *workers;	/* workers.c's own */
 	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
 	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */

@@ -22,16 +22,16 @@ static struct known *place_of(pid_t tid)
 
 static void empty(struct known *k)
 {
-	if (k->tid)
+	if (k->caller.pid)
 		close(k->pidfd);
-	k->tid = 0;
+	k->caller.pid = 0;
 }
 
 void known_forget(pid_t tid)
 {
 	struct known *k = place_of(tid);
 
-	if (k->tid == tid)
+	if (k->caller.pid == tid)
 		empty(k);
 }
 
@@ -47,22 +47,29 @@ static bool meet(struct known *k, pid_t tid)
 		k->pidfd = sys_pidfd_open(tid, 0);
 	if (k->pidfd < 0)
 		return false;
-	k->tid = tid;
+	k->caller.pid = tid;
 	snprintf(link, sizeof(link), "/proc/%d/exe", tid);
 	len = readlink(link, k->program, sizeof(k->program));
-	if (len <= 0 || (size_t)len == sizeof(k->program) || stat(link, &st) < 0 || process_read(tid, &k->facts) < 0)
+	if (len <= 0 || (size_t)len == sizeof(k->program) || stat(link, &st) < 0 || process_read(tid, &k->caller.facts) < 0)
 		return false;
-	k->program_len = (size_t)len;
-	exec_identity_of(&st, &k->identity);
+	k->caller.program = (struct bytes){ k->program, (size_t)len };
+	exec_identity_of(&st, &k->caller.identity);
 	/* Read by number: the number was this process's all the while if it still is. */
 	return sys_pidfd_send_signal(k->pidfd, 0) == 0;
+}
+
+const struct known *known_perhaps(pid_t tid)
+{
+	const struct known *k = place_of(tid);
+
+	return k->caller.pid == tid ? k : NULL;
 }
 
 const struct known *known_process(pid_t tid)
 {
 	struct known *k = place_of(tid);
 
-	if (k->tid == tid && sys_pidfd_send_signal(k->pidfd, 0) == 0)
+	if (k->caller.pid == tid && sys_pidfd_send_signal(k->pidfd, 0) == 0)
 		return k;
 	empty(k);
 	if (meet(k, tid))

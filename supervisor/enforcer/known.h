@@ -8,22 +8,18 @@
  */
 #pragma once
 
-#include "supervisor/boundary/exec_check.h"
-#include "supervisor/boundary/process.h"
-
-#include <sys/stat.h>
+#include "supervisor/enforcer/internal.h"
 
 #define KNOWN_PATH_MAX 256
 
 struct known {
-	pid_t tid;
+	struct caller_facts caller;	/* pid 0: nobody; the thread's own id, and the path is a view of program */
 	int pidfd;			/* owned */
-	struct process_facts facts;
-	struct exec_identity identity;	/* of the program */
-	size_t program_len;
 	char program[KNOWN_PATH_MAX];
 };
 
 /* NULL when it cannot be kept: gone, or a longer path than that. Good until the next call. */
 const struct known *known_process(pid_t tid);
+/* The same unasked: perhaps it is gone. Its pidfd says so when used. */
+const struct known *known_perhaps(pid_t tid);
 void known_forget(pid_t tid);

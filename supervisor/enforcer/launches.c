@@ -62,9 +62,12 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 		close(l->root);
 	if (l->table)
 		munmap(l->table, sizeof(*l->table));
+	foresight_free(l->foresight);
+	free(l->begun);
 	free(l->environment);
 	free(l->argv);
 	free(l->roots);
+	free(l->noticed);
 	free(l->blob);
 	loop_free_later(e, l);
 	pid1_tell(e, ENFORCER_DROP, KEPT_KEEPER, l->id, 0, NULL, -1);
@@ -80,9 +83,12 @@ static int order_zygote(const struct zygote *z, uint64_t id, const struct buf *s
 	struct zygote_launch message = { .magic = PROTO_MAGIC, .spec_bytes = (uint32_t)spec->len, .launch_id = id };
 	_cleanup_close_ int memfd = spec_to_memfd(spec);
 	int fds[] = { memfd, o->client, o->stdio[0], o->stdio[1], o->stdio[2], channel };
+	struct launch_event taken = { .type = EVENT_TAKEN };
 
 	if (memfd < 0)
 		return memfd;
+	/* First: a client that asks again after our death must never be served twice. */
+	(void)io_send(o->client, &taken, sizeof(taken), NULL, 0, MSG_DONTWAIT);
 	return io_send(z->source.fd, &message, sizeof(message), fds, ARRAY_SIZE(fds), MSG_DONTWAIT);
 }
 
@@ -130,6 +136,13 @@ int launch_start(struct enforcer *e, struct launch_order *o, struct err *ret_err
 		return err_set(ret_error, r, "cannot watch the keeper: %s", strerror(-r));
 	}
 	l->client = o->client;
+	l->begun = malloc(sizeof(*l->begun));	/* without it the record says less */
+	if (l->begun && !o->decision) { /* Cordon's own: a browser session's daemon */
+		free(l->begun);
+		l->begun = NULL;
+	}
+	if (l->begun)
+		*l->begun = (struct launch_verdict){ .decision = *o->decision, .shadow = o->shadow ? *o->shadow : (struct decision){ 0 } };
 	pid1_tell(e, ENFORCER_KEEP, KEPT_KEEPER, id, 0, NULL, channel);
 	tell_count(e);
 	return 0;
@@ -220,6 +233,8 @@ static void take_hello(struct enforcer *e, struct launch *l, const struct keeper
 		close(TAKE_FD(l->client));
 	if (!(m->flags & HELLO_AGAIN))
 		record_begin(e, l);
+	free(l->begun);
+	l->begun = NULL;
 	if (adopted)
 		notify_recover(e, l);
 	record_late_end(e, l);
@@ -237,7 +252,7 @@ static void take_last_word(struct enforcer *e, struct launch *l, const struct ke
 	notify_recover(e, l);
 }
 
-static void notice_text(const struct launch *l, enum event_type type, const char *text)
+static bool notice_text(const struct launch *l, enum event_type type, const char *text)
 {
 	struct {
 		struct keeper_message head;
@@ -249,7 +264,7 @@ static void notice_text(const struct launch *l, enum event_type type, const char
 		len = sizeof(notice.text);
 	notice.head.text_bytes = (uint32_t)len;
 	memcpy(notice.text, text, len);
-	(void)io_send(l->keeper.fd, &notice, sizeof(notice.head) + len, NULL, 0, MSG_DONTWAIT);
+	return io_send(l->keeper.fd, &notice, sizeof(notice.head) + len, NULL, 0, MSG_DONTWAIT) >= 0;
 }
 
 void launch_notice(struct enforcer *e, struct launch *l, const struct decision *decision)
@@ -257,8 +272,14 @@ void launch_notice(struct enforcer *e, struct launch *l, const struct decision *
 	_cleanup_buf_ struct buf json = { 0 };
 
 	(void)e;
+	/* The same again: the keeper has it, with the case that is recorded in full. A flood of them need not wake it each time. */
+	if (l->noticed && strcmp(l->noticed, decision->reason) == 0)
+		return;
 	record_refusal_json(l->id, l->cases, decision, &json);
-	notice_text(l, EVENT_REFUSED, json.data && !json.failed ? json.data : "");
+	free(l->noticed);
+	l->noticed = NULL;
+	if (notice_text(l, EVENT_REFUSED, json.data && !json.failed ? json.data : ""))
+		l->noticed = strdup(decision->reason);
 }
 
 static const char *stage_text(int stage)
@@ -289,7 +310,7 @@ static void take_failed(struct enforcer *e, struct launch *l, const struct keepe
 		return;
 	}
 	record_failed(e, l, AUDIT_MED, line, NULL);
-	notice_text(l, EVENT_FAILED, line);
+	(void)notice_text(l, EVENT_FAILED, line);
 }
 
 /* ---- ends ---- */

@@ -225,12 +225,20 @@ void notify_resume(struct enforcer *e, const struct call *call)
 	handle(e, call);
 }
 
+/* FILTER_READS notifies opens that no row is about. */
+static const struct call_rule *rule_of(const struct launch *l, const struct seccomp_data *data)
+{
+	const struct call_rule *rule = filter_rule(data->nr);
+
+	return l->subject.mode == MODE_READONLY && rule->class == CALL_OPEN ? rule : filter_rule_for(data);
+}
+
 static void handle_slot(struct enforcer *e, struct launch *l, struct table_slot *slot)
 {
 	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
 
 	set_stage(slot, SLOT_RECEIVED);
-	call.rule = filter_rule_for(&call.request->data);
+	call.rule = rule_of(l, &call.request->data);
 	handle(e, &call);
 }
 
@@ -279,7 +287,7 @@ static void recover_slot(struct enforcer *e, struct launch *l, struct table_slot
 	struct call call = { .launch = l, .slot = slot, .request = slot_request(slot), .received_us = now_us() };
 	enum slot_stage stage = __atomic_load_n(&slot->stage, __ATOMIC_ACQUIRE);
 
-	call.rule = filter_rule_for(&call.request->data);
+	call.rule = rule_of(l, &call.request->data);
 	if (!listener_waits(&l->listener, call.request->id)) {
 		/* An exec that was judged and not yet verified: its process died with the tracer (EXITKILL), as it must. */
 		if (stage == SLOT_JUDGED)

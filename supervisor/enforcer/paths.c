@@ -187,6 +187,21 @@ static bool refused(struct enforcer *e, const struct call *call, const struct pa
 	return true;
 }
 
+static bool all_are_free(struct enforcer *e, const struct call *call, const struct path_call *c, struct named names[static 2])
+{
+	const struct seccomp_data *data = &call->request->data;
+	uint32_t flags = c->flags == NONE ? 0 : (uint32_t)data->args[c->flags];
+
+	for (int i = 0; i < 2; i++) {
+		const struct path_argument *a = &c->paths[i];
+
+		if (a->path != NONE && (read_path(e, data, a, flags, &names[i]) < 0 ||
+					!file_is_free(e, call, dirfd_of(call, a), names[i].asked.data, follows(a->follow, flags), true)))
+			return false;
+	}
+	return true;
+}
+
 void path_handle(struct enforcer *e, const struct call *call)
 {
 	static struct named names[2];	/* large, their memory is kept, and this is the one thread */
@@ -195,6 +210,8 @@ void path_handle(struct enforcer *e, const struct call *call)
 	int r = c ? 0 : -ENOSYS;
 
 	target_init(&e->target, (pid_t)call->request->pid);
+	if (c && all_are_free(e, call, c, names))
+		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	for (int i = 0; i < 2; i++)
 		names[i].object.fd = -1;
 	for (int i = 0; i < 2 && r == 0; i++)

@@ -131,6 +131,7 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 		e->mounts[off] = -1;
 		return r;
 	}
+	e->mounts_are_ours |= !off;
 	pid1_tell(e, ENFORCER_KEEP, KEPT_AGENT_MOUNTS, off, 0, NULL, e->mounts[off]);
 	return e->mounts[off];
 }

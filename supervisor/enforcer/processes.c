@@ -87,7 +87,8 @@ static enum reach reach_of_process(const struct enforcer *e, const struct launch
 
 /*
  * A process group lives in one session, and a launch's sessions are its own: one member tells for all. The leader, whose number is the group's; where
- * it has ended, as a dead zygote whose keepers live, whoever is found first.
+ * it has ended, as a dead zygote whose keepers live, whoever is found first. That is a search through all processes, which an agent could ask for again
+ * and again: where the Landlock scope holds a signal to its own tree, the kernel answers.
  */
 static enum reach reach_of_group(const struct enforcer *e, const struct launch *l, pid_t group)
 {
@@ -95,7 +96,7 @@ static enum reach reach_of_group(const struct enforcer *e, const struct launch *
 	struct dirent *entry;
 	DIR *proc;
 
-	if (reach != REACH_NOBODY || group <= 0)
+	if (reach != REACH_NOBODY || group <= 0 || (l->subject.mode != MODE_OFF && e->signals_scoped) || (kill(-group, 0) < 0 && errno == ESRCH))
 		return reach;
 	proc = opendir("/proc");
 	if (!proc)
@@ -108,6 +109,14 @@ static enum reach reach_of_group(const struct enforcer *e, const struct launch *
 	}
 	closedir(proc);
 	return reach;
+}
+
+/* Priorities know no scope: a group that is there and cannot be told to be one's own is not. */
+static enum reach reach_of_group_beyond_scope(const struct enforcer *e, const struct launch *l, pid_t group)
+{
+	enum reach reach = reach_of_group(e, l, group);
+
+	return reach == REACH_NOBODY && (kill(-group, 0) == 0 || errno != ESRCH) ? REACH_FOREIGN : reach;
 }
 
 static enum reach reach_of_pidfd(const struct enforcer *e, const struct call *call, int fd)
@@ -148,12 +157,12 @@ static enum reach find_reach(const struct enforcer *e, const struct call *call, 
 	case TARGET_PIDFD:
 		return reach_of_pidfd(e, call, value);
 	case TARGET_PRIORITY:
-		if (which == PRIO_PGRP && value)
-			return reach_of_group(e, call->launch, value);
+		if (which == PRIO_PGRP && value > 0)
+			return reach_of_group_beyond_scope(e, call->launch, value);
 		return which == PRIO_PROCESS || which == PRIO_PGRP ? reach_of_number(e, call, value) : REACH_ALL;
 	case TARGET_IO_PRIORITY:
-		if (which == IOPRIO_WHO_PGRP && value)
-			return reach_of_group(e, call->launch, value);
+		if (which == IOPRIO_WHO_PGRP && value > 0)
+			return reach_of_group_beyond_scope(e, call->launch, value);
 		return which == IOPRIO_WHO_PROCESS || which == IOPRIO_WHO_PGRP ? reach_of_number(e, call, value) : REACH_ALL;
 	default:
 		return REACH_FOREIGN;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ static const char *find_secret(const char *argument)
 {
 	const char *first = NULL;
 
+	if (!strpbrk(argument, "=:"))
+		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(secret_words); i++)
 		for (const char *at = argument; (at = strcasestr(at, secret_words[i]));) {
 			at += strlen(secret_words[i]);
@@ -94,6 +97,21 @@ static void put_decision(struct json_out *j, const struct decision *d)
 	json_text(j, "hint", d->hint);
 	if (d->unreviewed)
 		json_bool(j, "unreviewed", true);
+}
+
+/* An exec passed for its own sake, because its launch passed as a whole, or because it is what a tool of the image makes of itself. */
+static const char *by_name(enum decided_by by)
+{
+	return by == BY_PLAN ? "plan" : by == BY_HELPER ? "helper" : "alone";
+}
+
+/* What guarded would have said. */
+static void put_shadow(struct json_out *j, const struct decision *shadow)
+{
+	json_object_begin(j, "shadow");
+	json_text(j, "decision", shadow->verdict == VERDICT_ALLOW ? "allow" : shadow->verdict == VERDICT_DENY ? "deny" : "review");
+	put_decision(j, shadow);
+	json_object_end(j);
 }
 
 /* ---- the process ---- */
@@ -164,17 +182,17 @@ static void put_ancestors(struct json_out *j, pid_t pid, pid_t keeper)
 	json_array_end(j);
 }
 
-static void put_known(const struct enforcer *e, struct json_out *j, const struct launch *l, const struct known *known)
+static void put_facts(const struct enforcer *e, struct json_out *j, const struct launch *l, const struct caller_facts *caller)
 {
 	json_object_begin(j, "proc");
-	json_int(j, "pid", known->tid);
-	json_int(j, "ppid", known->facts.parent);
-	json_uint(j, "start", known->facts.start);
+	json_int(j, "pid", caller->pid);
+	json_int(j, "ppid", caller->facts.parent);
+	json_uint(j, "start", caller->facts.start);
 	json_uint(j, "uid", l->spec->uid);
 	json_object_begin(j, "exe");
-	json_bytes(j, "path", (struct bytes){ known->program, known->program_len });
-	json_uint(j, "ino", known->identity.ino);
-	json_text(j, "sha256", digest_known(e, &known->identity));
+	json_bytes(j, "path", caller->program);
+	json_uint(j, "ino", caller->identity.ino);
+	json_text(j, "sha256", digest_known(e, &caller->identity));
 	json_object_end(j);
 	json_object_end(j);
 }
@@ -207,15 +225,32 @@ static void put_process(const struct enforcer *e, struct json_out *j, const stru
 }
 
 /* An exec is most processes' only call: those are not worth keeping. */
-static void put_caller(const struct enforcer *e, struct json_out *j, const struct call *call, bool refused)
+static void put_caller(const struct enforcer *e, struct json_out *j, const struct call *call, const struct outcome *o, bool refused)
 {
 	bool keep = !refused && call->launch->subject.mode != MODE_OFF && call->rule->class != CALL_EXEC;
 	const struct known *known = keep ? known_process((pid_t)call->request->pid) : NULL;
 
-	if (known)
-		put_known(e, j, call->launch, known);
+	if (o->caller)
+		put_facts(e, j, call->launch, o->caller);
+	else if (known)
+		put_facts(e, j, call->launch, &known->caller);
 	else
 		put_process(e, j, call->launch, (pid_t)call->request->pid, refused);
+}
+
+/* "0x…", as %#llx would write it but for 0. ret_text gets the NUL as well. */
+static const char *to_hex(uint64_t value, char ret_text[static 20])
+{
+	char *at = ret_text + 19;
+
+	*at = 0;
+	do {
+		*--at = "0123456789abcdef"[value & 15];
+		value >>= 4;
+	} while (value);
+	*--at = 'x';
+	*--at = '0';
+	return at;
 }
 
 static void put_call(struct json_out *j, const struct call *call, const struct buf *what)
@@ -226,10 +261,8 @@ static void put_call(struct json_out *j, const struct call *call, const struct b
 	json_int(j, "nr", call->request->data.nr);
 	json_text(j, "name", call->rule->name);
 	json_array_begin(j, "args");
-	for (int i = 0; i < 6; i++) {
-		snprintf(hex, sizeof(hex), "0x%llx", (unsigned long long)call->request->data.args[i]);
-		json_text(j, NULL, hex);
-	}
+	for (int i = 0; i < 6; i++)
+		json_text(j, NULL, to_hex(call->request->data.args[i], hex));
 	json_array_end(j);
 	if (what && what->len) {
 		buf_char(j->buf, ',');
@@ -255,30 +288,29 @@ static void put_launch(struct json_out *j, const struct launch *l)
 
 void record_call(struct enforcer *e, const struct call *call, const struct outcome *o)
 {
-	_cleanup_buf_ struct buf members = { 0 };
+	static struct buf members;	/* its memory is kept: most records are as long as the one before */
 	struct json_out j = { .buf = &members };
 	const bool failed = strcmp(o->verb, "fail") == 0, refused = !failed && strcmp(o->verb, "allow") != 0;
 
 	call->launch->cases += refused;
 	if ((refused || failed) && repeats_counted(e, call, o))
 		return;
+	buf_reset(&members);
 	json_text(&j, "decision", o->verb);
 	if (refused)
 		put_case(&j, call->launch->id, call->launch->cases);
 	json_text(&j, "errno", o->error_number ? strerrorname_np(o->error_number) : NULL);
 	json_text(&j, "mode", mode_name(call->launch->subject.mode));
 	put_decision(&j, o->decision);
+	if (!refused && call->rule->class == CALL_EXEC)
+		json_text(&j, "by", by_name(o->decision->by));
 	put_call(&j, call, o->what);
 	json_text(&j, "certainty", o->certainty);
-	put_caller(e, &j, call, refused);
+	put_caller(e, &j, call, o, refused);
 	put_launch(&j, call->launch);
 	json_uint(&j, "lat_us", now_us() - call->received_us);
-	if (o->shadow) {
-		json_object_begin(&j, "shadow");
-		json_text(&j, "decision", o->shadow->verdict == VERDICT_ALLOW ? "allow" : o->shadow->verdict == VERDICT_DENY ? "deny" : "review");
-		put_decision(&j, o->shadow);
-		json_object_end(&j);
-	}
+	if (o->shadow)
+		put_shadow(&j, o->shadow);
 	if (failed)
 		audit_record(e->audit, "syscall", AUDIT_LOW, false, &members);
 	else if (o->reserved)
@@ -300,11 +332,31 @@ void record_repeat_members(const struct call *call, const struct outcome *o, str
 	put_launch(&j, call->launch);
 }
 
+/* As the call that it is, for repeats.c: the guard has no registers. */
+static bool protected_counted(struct enforcer *e, struct launch *launch, const char *path, const struct decision *decision)
+{
+	static const struct call_rule rule = { .nr = SYS_open, .name = "open" };
+	static const struct seccomp_notif request = { .data.nr = SYS_open };
+	const struct call call = { .launch = launch, .request = &request, .rule = &rule };
+	_cleanup_buf_ struct buf what = { 0 };
+	struct json_out j = { .buf = &what };
+
+	json_object_begin(&j, "path");
+	json_bytes(&j, "resolved", bytes_of(path));
+	json_bool(&j, "writes", false);
+	json_object_end(&j);
+	return repeats_counted(e, &call, &(struct outcome){ .decision = decision, .verb = "deny", .error_number = EPERM, .certainty = "verified", .what = &what });
+}
+
 void record_protected(struct enforcer *e, struct launch *launch, pid_t pid, const char *path, const struct decision *decision)
 {
 	_cleanup_buf_ struct buf members = { 0 };
 	struct json_out j = { .buf = &members };
 
+	if (launch && protected_counted(e, launch, path, decision)) {
+		launch->cases++;
+		return;
+	}
 	json_text(&j, "decision", "deny");
 	if (launch)
 		put_case(&j, launch->id, ++launch->cases);
@@ -359,6 +411,12 @@ void record_begin(struct enforcer *e, const struct launch *l)
 		if (l->subject.transport->wrap)		/* from here on it is the agent's command */
 			json_uint(&j, "command_at", l->subject.transport->argv.nr);
 		json_object_end(&j);
+	}
+	if (l->begun) {
+		json_text(&j, "decision", "allow");
+		put_decision(&j, &l->begun->decision);
+		if (l->subject.mode == MODE_OFF)
+			put_shadow(&j, &l->begun->shadow);
 	}
 	json_bytes(&j, "cwd", bytes_of(l->blob + l->spec->cwd_offset));
 	json_bool(&j, "tty", l->spec->flags & SPEC_TTY);

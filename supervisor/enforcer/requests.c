@@ -35,6 +35,8 @@ struct request {
 	char *blob;
 	const char *agent, *mode, *user, *cwd;
 	char **argv, **environment;
+	bool considering;	/* a worker judges it */
+	struct consideration *considered;
 };
 
 /* ---- answers that need no keeper ---- */
@@ -65,6 +67,8 @@ static void request_end(struct enforcer *e, struct request *r)
 	for (int i = 0; i < REQUEST_FDS; i++)
 		if (r->fds[i] >= 0)
 			close(r->fds[i]);
+	workers_forget(e, r);
+	consideration_free(r->considered);
 	free(r->blob);
 	free(r->argv);
 	free(r->environment);
@@ -199,13 +203,6 @@ static int find_mode(const struct enforcer *e, const struct request *r, enum mod
 				 e->explicit_mode && e->mode == MODE_OFF, ret_mode, ret_error);
 }
 
-static void free_strings(char **strings)
-{
-	for (char **s = strings; s && *s; s++)
-		free(*s);
-	free(strings);
-}
-
 /* ---- the decision to start ---- */
 
 static void refuse(struct enforcer *e, struct request *r, const struct launch_order *order, const struct decision *decision)
@@ -251,16 +248,75 @@ static void give_pipe(int fd, uid_t asker, const struct user_identity *user)
 		(void)!fchown(fd, user->uid, user->gid); /* without CAP_CHOWN it stays as it was: usable, but not to be opened anew */
 }
 
+static void start_or_wait(struct enforcer *e, struct request *r);
+
+static void record_missing_values(struct enforcer *e, struct buf *lines)
+{
+	char *line, *rest;
+
+	buf_char(lines, 0);
+	for (line = lines->failed ? NULL : strtok_r(lines->data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		record_text(e, "environment", AUDIT_MED, "missing", line);
+}
+
+static void considered(struct enforcer *e, struct worker_job *job)
+{
+	struct consideration *c = container_of(job, struct consideration, job);
+	struct request *r = job->owner;
+
+	if (!r) {	/* the client hung up meanwhile */
+		consideration_free(c);
+		return;
+	}
+	r->considering = false;
+	r->considered = c;
+	record_missing_values(e, &c->missing);
+	start_or_wait(e, r);
+}
+
+static void consider(struct enforcer *e, struct request *r, const struct launch_order *order)
+{
+	struct consideration *c = consideration_new(e, order, (const char *const *)r->environment);
+
+	if (!c)
+		return request_fail(e, r, "out of memory");
+	c->job.owner = r;
+	c->job.done = considered;
+	r->considering = true;
+	if (workers_give(e, &c->job) < 0) {
+		consideration_free(c);
+		request_fail(e, r, "no thread to judge the launch");
+	}
+}
+
+static void take_stdio(const struct request *r, struct launch_order *order)
+{
+	for (int i = 0; i < 3; i++) {
+		order->terminal |= isatty(r->fds[i + 1]) != 0;
+		give_pipe(r->fds[i + 1], r->peer.uid, order->user);
+		order->stdio[i] = r->fds[i + 1];
+	}
+}
+
+/* A host wraps what it runs, notes a pid in a file first: in readonly nothing is noted, the command itself is what runs. */
+static void peel(const struct enforcer *e, struct launch_order *order)
+{
+	size_t rest = 0;
+	const struct transport *transport = judge_transport(e->policy, (const char *const *)order->argv, &rest);
+
+	if (order->mode == MODE_READONLY && transport && transport->wrap)
+		order->argv += rest;
+}
+
 static void start(struct enforcer *e, struct request *r)
 {
+	char named[AGENT_NAME_BYTES] = "";
 	struct user_identity user;
 	struct launch_order order = {
-		.agent = r->agent, .cwd = r->cwd, .argv = r->argv, .flags = r->head.flags, .timeout_ms = r->head.timeout_ms,
+		.agent = r->agent[0] ? r->agent : named, .cwd = r->cwd, .argv = r->argv, .flags = r->head.flags, .timeout_ms = r->head.timeout_ms,
 		.rows = r->head.rows, .columns = r->head.columns, .user = &user, .client = r->source.fd,
 	};
-	_cleanup_free_ const char **added = NULL;
-	struct decision decision;
-	char **environment = NULL;
+	const struct consideration *c = r->considered;
 	struct err error = { 0 };
 	int result = find_user(e, r, &user, &error);
 
@@ -270,23 +326,20 @@ static void start(struct enforcer *e, struct request *r)
 		result = check_container(e, order.mode, &error);
 	if (result < 0)
 		return request_fail(e, r, error.text);
-	added = browsers_environment(e, r->agent, user.uid, order.mode);
-	if (!added || judge_launch_environment(e->policy, order.mode, &(struct launch_user_facts){ user.name, user.home, user.shell }, e->image,
-					       (const char *const *)r->environment, added, CORDON_ENTRY_DIR, &decision, &environment) < 0)
+	peel(e, &order);
+	if (!r->agent[0])
+		browsers_name_agent(e, (const char *const *)r->argv, named);
+	if (!c)
+		return consider(e, r, &order);
+	if (c->result < 0)
 		return request_fail(e, r, "out of memory");
-	if (decision.verdict != VERDICT_ALLOW) {
-		refuse(e, r, &order, &decision);
-		free_strings(environment);
-		return;
-	}
-	order.environment = environment;
-	for (int i = 0; i < 3; i++) {
-		order.terminal |= isatty(r->fds[i + 1]) != 0;
-		give_pipe(r->fds[i + 1], r->peer.uid, &user);
-		order.stdio[i] = r->fds[i + 1];
-	}
+	if (c->decision.verdict != VERDICT_ALLOW)
+		return refuse(e, r, &order, &c->decision);
+	order.environment = c->environment;
+	order.decision = &c->decision;
+	order.shadow = order.mode == MODE_OFF ? &c->shadow : NULL;
+	take_stdio(r, &order);
 	result = launch_start(e, &order, &error);
-	free_strings(environment);
 	if (result == -EAGAIN)
 		return; /* waits on */
 	if (result < 0)
@@ -302,6 +355,8 @@ static void start_or_wait(struct enforcer *e, struct request *r)
 {
 	char line[320];
 
+	if (r->considering)
+		return;
 	if (e->state == STATE_READY)
 		return start(e, r);
 	if (e->state == STATE_DRAINING || e->state == STATE_STOPPED)

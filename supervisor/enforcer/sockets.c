@@ -4,10 +4,12 @@
  *
  * What the kernel would say of a bad descriptor, length or pointer is said here, in the kernel's order, because nothing else reads them.
  */
+#include "supervisor/enforcer/known.h"
 #include "supervisor/enforcer/sockets.h"
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
+#include "supervisor/base/text.h"
 #include "supervisor/boundary/loopback.h"
 #include "supervisor/boundary/ports.h"
 #include "supervisor/boundary/process.h"
@@ -96,9 +98,10 @@ static void resolve_unix(const struct talk *t, bool creates, char *ret_path)
 		snprintf(ret_path, RESOLVE_PATH_MAX, "@%.*s", (int)(len ? len - 1 : 0), asked + 1);
 		return;
 	}
-	if (resolve_under(t->call.launch->root, (pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
+	if (resolve_named(t->call.launch->root, (pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, creates, &object) < 0 &&
+	    resolve_under(t->call.launch->root, (pid_t)t->call.request->pid, AT_FDCWD, asked, !creates, &object) < 0)
 		return name_unresolved((pid_t)t->call.request->pid, asked, ret_path);
-	snprintf(ret_path, RESOLVE_PATH_MAX, "%s", object.path);
+	strcpy(ret_path, object.path);
 	resolved_close(&object);
 }
 
@@ -174,7 +177,8 @@ static void describe(const struct talk *t, const char *path, struct buf *ret_wha
 		json_text(&j, "addr", inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text)));
 		json_uint(&j, "port", ntohs(v6->sin6_port));
 	} else if (t->address.ss_family != AF_INET6 && t->address_bytes >= sizeof(*v4)) { /* AF_UNSPEC is read as IPv4 by UDP */
-		json_text(&j, "addr", inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text)));
+		text_ipv4((const uint8_t *)&v4->sin_addr, text);
+		json_text(&j, "addr", text);
 		json_uint(&j, "port", ntohs(v4->sin_port));
 	}
 	json_object_end(&j);
@@ -191,13 +195,14 @@ void talk_record_denied(struct enforcer *e, const struct talk *t, const char *pa
 static void record_allowed(struct enforcer *e, const struct talk *t, const struct decision *shadow, const char *path, const char *certainty,
 			   int error_number)
 {
-	_cleanup_buf_ struct buf what = { 0 };
+	static struct buf what;		/* its memory is kept */
 	struct outcome outcome = {
 		.decision = &t->decision, .shadow = shadow, .verb = "allow", .certainty = certainty, .error_number = error_number, .what = &what,
 	};
 
 	if (e->policy->audit_allowed == AUDIT_ALLOWED_NONE)
 		return;
+	buf_reset(&what);
 	describe(t, path, &what);
 	record_call(e, &t->call, &outcome);
 }
@@ -238,16 +243,27 @@ static void take_sender(struct talk *t, int pidfd)
 		t->sender = (struct ucred){ .pid = process_group((pid_t)t->call.request->pid), .uid = spec->uid, .gid = spec->gid };
 }
 
+/* ret_pidfd: -1, or of the caller where one was opened. */
+static int duplicate(const struct talk *t, int *ret_pidfd)
+{
+	const int number = (int)t->call.request->data.args[0];
+	const struct known *known = known_perhaps((pid_t)t->call.request->pid);
+	int fd = known ? sys_pidfd_getfd(known->pidfd, number) : -1;
+
+	if (fd >= 0)
+		return fd;
+	*ret_pidfd = call_pidfd(&t->call);
+	return *ret_pidfd < 0 ? -1 : sys_pidfd_getfd(*ret_pidfd, number);
+}
+
 static int open_socket(struct talk *t)
 {
 	const struct seccomp_notif *request = t->call.request;
-	_cleanup_close_ int pidfd = call_pidfd(&t->call);
+	_cleanup_close_ int pidfd = -1;
 	socklen_t bytes = sizeof(int);
 	int flags;
 
-	if (pidfd < 0)
-		return -errno;
-	t->source.fd = sys_pidfd_getfd(pidfd, (int)request->data.args[0]);
+	t->source.fd = duplicate(t, &pidfd);
 	if (t->source.fd < 0)
 		return -errno;
 	if (getsockopt(t->source.fd, SOL_SOCKET, SO_DOMAIN, &t->domain, &bytes) < 0 ||
@@ -257,9 +273,15 @@ static int open_socket(struct talk *t)
 	if (flags < 0)
 		return -errno;
 	t->blocks = !(flags & O_NONBLOCK);
+	/* What is performed on the duplicate whoever shares it need not be asked for. */
+	if (talk_is_ip(t) && t->call.rule->class != CALL_SEND)
+		return 0;
 	t->shared = is_shared((pid_t)request->pid);
-	if (t->shared && t->domain == AF_UNIX)
+	if (t->shared && t->domain == AF_UNIX) {
+		if (pidfd < 0)
+			pidfd = call_pidfd(&t->call);
 		take_sender(t, pidfd);
+	}
 	return 0;
 }
 
@@ -283,7 +305,7 @@ static int read_address(struct enforcer *e, struct talk *t)
 /* Nothing is refused in mode off but what would reach Cordon; everything is said. */
 static enum talk_next off_act(struct enforcer *e, struct talk *t)
 {
-	char path[RESOLVE_PATH_MAX];
+	_uninitialized_ char path[RESOLVE_PATH_MAX];
 	struct decision shadow = { .verdict = VERDICT_ALLOW };
 
 	if (!judge_talk(e, t, ACTION_CONNECT, path, &shadow)) {

@@ -50,7 +50,10 @@ static int put_landlock(const struct enforcer *e, const struct judge_subject *su
 {
 	struct landlock_rule rules[LANDLOCK_RULES_MAX];
 	struct spec_landlock packed[LANDLOCK_RULES_MAX] = { 0 };
-	int nr = landlock_plan(e->policy, subject, e->landlock_abi, rules, LANDLOCK_RULES_MAX);
+	/* The writable mounts are the launch user's roots, home among them: another user's launch has others. */
+	bool mounts_fit = e->mounts_are_ours && strcmp(subject->home, e->launch_user.home) == 0;
+	uint64_t handled = landlock_handled_by(e->policy, subject, e->landlock_abi, mounts_fit);
+	int nr = landlock_plan(e->policy, subject, handled, rules, LANDLOCK_RULES_MAX);
 
 	if (nr < 0)
 		return nr;
@@ -58,7 +61,7 @@ static int put_landlock(const struct enforcer *e, const struct judge_subject *su
 		packed[i] = (struct spec_landlock){ .access = rules[i].access, .path_offset = put_text(b, rules[i].path) };
 	s->nr_landlock = (uint32_t)nr;
 	s->landlock_offset = put(b, packed, (size_t)nr * sizeof(packed[0]));
-	s->landlock_handled = landlock_handled(e->landlock_abi);
+	s->landlock_handled = handled;
 	s->landlock_handled_net = landlock_handled_net(e->landlock_abi);
 	s->landlock_bytes = (uint32_t)sys_landlock_ruleset_bytes(e->landlock_abi);
 	return 0;
@@ -76,10 +79,11 @@ static int put_boundary(const struct enforcer *e, const struct launch_order *o, 
 {
 	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots };
 	const bool off = o->mode == MODE_OFF;
+	const struct filter_program *filter = &e->filters[off ? FILTER_OFF : o->mode == MODE_READONLY ? FILTER_READS : FILTER_SAFE];
 
 	if (!off || e->listener_works_off) {
-		s->nr_filter = e->filters[off].len;
-		s->filter_offset = put(b, e->filters[off].code, e->filters[off].len * sizeof(struct sock_filter));
+		s->nr_filter = filter->len;
+		s->filter_offset = put(b, filter->code, filter->len * sizeof(struct sock_filter));
 		s->seccomp_flags = e->seccomp_flags;
 	}
 	if (off)

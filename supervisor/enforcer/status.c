@@ -245,6 +245,7 @@ void status_refused(struct enforcer *e, uint64_t id)
 	json_text(&j, "state", "refused");
 	json_uint(&j, "denials", 1);
 	json_bool(&j, "started", false);
+	json_int(&j, "exit", 126);
 	json_object_end(&j);
 	remember(e->status, id, &json);
 }

@@ -325,8 +325,11 @@ static int open_all(struct init *init, int *ret_exit, struct err *ret_error)
 {
 	int r;
 
+	*ret_exit = INIT_EXIT_LAYER;
+	r = prepare_rights(ret_error);
+	if (r < 0)
+		return r;
 	*ret_exit = INIT_EXIT_INTERNAL;
-
 	r = prepare_process(ret_error);
 	if (r < 0)
 		return r;

@@ -80,6 +80,8 @@ pid_t spawn_function(const struct spawn *spawn, int (*function)(void *argument),
 
 /* Blocks signals and returns the signalfd, closes stray descriptors, takes dumpable and umask down. Returns -errno on failure. */
 int prepare_process(struct err *ret_error);
+/* Whether root may run what it starts as other users. Returns 0, or -EPERM with what is missing. */
+int prepare_rights(struct err *ret_error);
 /* A folder of ours: made with missing parents, or taken when it is a folder of our user. A symlink in the way is refused. */
 int prepare_folder(const char *path, mode_t mode, struct err *ret_error);
 /* Parents are the image's business: made plainly when missing, not judged. Returns 0 or -errno. */
@@ -155,6 +157,8 @@ char *trust_environment(const char *trust_dir, uint16_t port);
 
 /* trust_ca.c: an empty CA folder, then key and certificate in it, owned by the proxy. Returns 0 or -errno with ret_error. */
 int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error);
+/* A folder of plain files, with them. Returns 0 or -errno (also when there is none: 0). */
+int trust_remove_folder(const char *path);
 /* A tool of the image with a clean environment. out_fd -1: its output goes nowhere. Returns its exit code or -errno. */
 int trust_run_tool(char *const *argv, int out_fd);
 /* Whether the tool prints the certificate that the file at this path holds. */

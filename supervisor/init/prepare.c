@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct rlimit inherited_files;
@@ -112,6 +114,18 @@ void prepare_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would reap behind our back */
 	catch_faults();
+}
+
+/* Root that can become nobody else could only run everything as itself, and would fail later with a riddle. */
+int prepare_rights(struct err *ret_error)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	const uint32_t needed = 1u << CAP_CHOWN | 1u << CAP_SETUID | 1u << CAP_SETGID;
+
+	if (geteuid() != 0 || syscall(SYS_capget, &header, data) < 0 || (data[0].effective & needed) == needed)
+		return 0;
+	return err_set(ret_error, -EPERM, "root needs CAP_CHOWN, CAP_SETUID and CAP_SETGID (three of Docker's defaults) to run the proxy and launches as their users");
 }
 
 int prepare_process(struct err *ret_error)

@@ -72,8 +72,8 @@ static int read_text(const char *path, struct buf *ret_text)
 	return r == 0 && ret_text->failed ? -ENOMEM : r;
 }
 
-/* What an earlier start left (docker restart keeps /run). No proxy runs yet, so nobody races us in its own folder. */
-static int remove_folder(const char *path)
+/* What an earlier start left (docker restart keeps /run), or a helper that has ended: nobody races us in a folder that is another user's. */
+int trust_remove_folder(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const struct dirent *entry;
@@ -172,7 +172,7 @@ int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, stru
 	_cleanup_buf_ struct buf key = { 0 };
 	int r;
 
-	r = remove_folder(dir);
+	r = trust_remove_folder(dir);
 	if (r < 0)
 		return err_set(ret_error, r, "cannot replace folder %s: %s", dir, strerror(-r));
 	r = prepare_folder(dir, 0700, ret_error);
@@ -200,7 +200,7 @@ int trust_make_ca(const struct trust_job *job, struct buf *ret_certificate, stru
 	return r;
 }
 
-static int renew_in(const struct trust_job *job, const char *dir, struct buf *ret_certificate, struct err *ret_error)
+static int renew_in(const struct trust_job *job, const char dir[static 512], struct buf *ret_certificate, struct err *ret_error)
 {
 	char pair[PATH_MAX], key_path[PATH_MAX], certificate_path[PATH_MAX];
 	_cleanup_buf_ struct buf both = { 0 }, key = { 0 };
@@ -230,13 +230,12 @@ static int renew_in(const struct trust_job *job, const char *dir, struct buf *re
 /* The CA's folder is the proxy's by now: openssl works in one of ours, where nobody can put a link in its way. */
 int trust_renew_ca(const struct trust_job *job, struct buf *ret_certificate, struct err *ret_error)
 {
-	char dir[PATH_MAX];
+	char dir[512];
 	int r;
 
-	join(dir, job->settings->run_dir, "ca-XXXXXX");
-	if (!mkdtemp(dir))
+	if (snprintf(dir, sizeof(dir), "%s/ca-XXXXXX", job->settings->run_dir) >= (int)sizeof(dir) || !mkdtemp(dir))
 		return err_set(ret_error, -errno, "cannot make a folder in %s: %s", job->settings->run_dir, strerror(errno));
 	r = renew_in(job, dir, ret_certificate, ret_error);
-	(void)remove_folder(dir);
+	(void)trust_remove_folder(dir);
 	return r;
 }

@@ -8,8 +8,10 @@
 #include "supervisor/init/internal.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -76,18 +78,51 @@ static void check_files(const struct trust_job *job, const char *certificate)
 
 /* ---- NSS databases ---- */
 
+/*
+ * A database in a home is an agent's: its pkcs11.txt names libraries that whoever opens it loads. So certutil works on a copy of the two files of data, in
+ * a folder where no agent can put anything, and what it made goes back.
+ */
 struct home_job {
 	const char *home, *certificate;
+	char work[128];		/* the folder, the user's */
 };
+
+#define DATABASE_LIMIT_BYTES (64u << 20)
+
+static int copy_file(const char *from_dir, const char *to_dir, const char *name)
+{
+	_cleanup_buf_ struct buf data = { 0 };
+	char path[PATH_MAX];
+	struct err e = { 0 };
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%s", from_dir, name);
+	r = io_read_file(AT_FDCWD, path, DATABASE_LIMIT_BYTES, &data);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/%s", to_dir, name);
+	return data.failed ? -ENOMEM : trust_file_write(path, data.data ? data.data : "", data.len, 0600, NULL, &e);
+}
+
+static bool fill_database(char *database, bool fresh, const char *certificate)
+{
+	char *const create[] = { "certutil", "-N", "-d", database, "--empty-password", NULL };
+	char *const forget[] = { "certutil", "-D", "-d", database, "-n", NICKNAME, NULL };
+	char *const add[] = { "certutil", "-A", "-d", database, "-n", NICKNAME, "-t", "C,,", "-i", (char *)(uintptr_t)certificate, NULL };
+	char *const show[] = { "certutil", "-L", "-d", database, "-n", NICKNAME, "-a", NULL };
+
+	if (fresh && trust_run_tool(create, -1) != 0)
+		return false;
+	for (int i = 0; !fresh && i < 4 && trust_run_tool(forget, -1) == 0; i++)
+		; /* those of earlier starts */
+	return trust_run_tool(add, -1) == 0 && trust_tool_prints(show, certificate);
+}
 
 static int install_in_home(void *argument)
 {
-	const struct home_job *job = argument;
-	char folder[PATH_MAX], database[PATH_MAX + 8];
-	char *const create[] = { "certutil", "-N", "-d", database, "--empty-password", NULL };
-	char *const forget[] = { "certutil", "-D", "-d", database, "-n", NICKNAME, NULL };
-	char *const add[] = { "certutil", "-A", "-d", database, "-n", NICKNAME, "-t", "C,,", "-i", (char *)(uintptr_t)job->certificate, NULL };
-	char *const show[] = { "certutil", "-L", "-d", database, "-n", NICKNAME, "-a", NULL };
+	struct home_job *job = argument;
+	char folder[PATH_MAX], database[sizeof(job->work) + 8], path[PATH_MAX + 16];
+	bool fresh;
 
 	alarm(HOME_TIMEOUT_S);
 	umask(077);
@@ -95,13 +130,20 @@ static int install_in_home(void *argument)
 	(void)mkdir(folder, 0700);
 	snprintf(folder, sizeof(folder), "%s/.pki/nssdb", job->home);
 	(void)mkdir(folder, 0700);
-	snprintf(database, sizeof(database), "sql:%s", folder);
-	snprintf(folder, sizeof(folder), "%s/.pki/nssdb/cert9.db", job->home);
-	if (access(folder, F_OK) < 0 && trust_run_tool(create, -1) != 0)
+	fresh = copy_file(folder, job->work, "cert9.db") < 0 || copy_file(folder, job->work, "key4.db") < 0;
+	if (fresh) {	/* a half of one is none */
+		snprintf(path, sizeof(path), "%s/cert9.db", job->work);
+		(void)unlink(path);
+	}
+	snprintf(database, sizeof(database), "sql:%s", job->work);
+	if (!fill_database(database, fresh, job->certificate))
 		return 1;
-	for (int i = 0; i < 4 && trust_run_tool(forget, -1) == 0; i++)
-		; /* those of earlier starts */
-	return trust_run_tool(add, -1) == 0 && trust_tool_prints(show, job->certificate) ? 0 : 1;
+	if (copy_file(job->work, folder, "key4.db") < 0 || copy_file(job->work, folder, "cert9.db") < 0)
+		return 1;
+	snprintf(path, sizeof(path), "%s/pkcs11.txt", folder);
+	if (access(path, F_OK) < 0)
+		(void)copy_file(job->work, folder, "pkcs11.txt");
+	return 0;
 }
 
 static bool is_person(const struct trust_job *job, const struct passwd *p)
@@ -121,25 +163,36 @@ static bool is_person(const struct trust_job *job, const struct passwd *p)
 	return p->pw_uid == 0 || (p->pw_uid >= FIRST_PERSON && p->pw_uid != NOBODY);
 }
 
+static int make_work(const struct trust_job *job, const struct user_identity *user, struct home_job *home)
+{
+	if (snprintf(home->work, sizeof(home->work), "%s/nss-XXXXXX", job->settings->run_dir) >= (int)sizeof(home->work) || !mkdtemp(home->work))
+		return -ENAMETOOLONG;
+	if (geteuid() != 0 || chown(home->work, user->uid, user->gid) == 0)
+		return 0;
+	(void)rmdir(home->work);
+	return -EPERM;
+}
+
 /* name: a copy, since user_find() reads the same table into the same place. */
 static bool serve_home(const struct trust_job *job, const char *name, const char *certificate, struct user_identity *ret_user)
 {
-	struct home_job home = { ret_user->home, certificate };
+	struct home_job home = { ret_user->home, certificate, "" };
 	struct spawn spawn = { .in_fd = -1, .out_fd = -1, .error_fd = -1, .channel_fd = -1, .no_new_privs = true };
+	int status = 0;
 	pid_t pid;
-	int status;
 
 	if (user_find(job->settings->etc_dir, name, ret_user, NULL) < 0)
 		return false;
 	if (geteuid() == 0)
 		spawn.identity = ret_user;
-	pid = spawn_function(&spawn, install_in_home, &home);
-	if (pid < 0)
+	if (make_work(job, ret_user, &home) < 0)
 		return false;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return false;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	pid = spawn_function(&spawn, install_in_home, &home);
+	if (pid > 0)
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	trust_remove_folder(home.work);
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 static bool has_tool(const char *name)

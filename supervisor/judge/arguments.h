@@ -59,7 +59,7 @@ void arguments_parse(const struct command *command, struct words words, labels k
 /* The first word that adds one of these effects, or NULL. */
 const struct hit *arguments_cause(const struct arguments *arguments, unsigned effects);
 
-/* Writing there changes nothing that lasts: /dev/null and the standard streams. */
+/* Writing there changes nothing that lasts: /dev/null and the standard streams. Where a tool takes "-" for one, its data says so; to others it is a file. */
 bool word_is_sink(const char *path);
 
 /* Globs with * ? [a-z] [!a]; the first len bytes of text. */

@@ -6,6 +6,7 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/base/path.h"
+#include "supervisor/base/text.h"
 
 #include <arpa/inet.h>
 #include <limits.h>
@@ -75,10 +76,12 @@ static bool is_v4(const struct in6_addr *address)
 static void describe(struct target *t)
 {
 	char address[INET6_ADDRSTRLEN];
+	size_t len;
 
 	if (is_v4(&t->names[0])) {
-		inet_ntop(AF_INET, &t->names[0].s6_addr[12], address, sizeof(address));
-		snprintf(t->text, sizeof(t->text), "%s:%u", address, t->port);
+		len = text_ipv4(&t->names[0].s6_addr[12], t->text);
+		t->text[len++] = ':';
+		text_number(t->port, t->text + len);
 	} else {
 		inet_ntop(AF_INET6, &t->names[0], address, sizeof(address));
 		snprintf(t->text, sizeof(t->text), "[%s]:%u", address, t->port);

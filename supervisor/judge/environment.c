@@ -87,16 +87,25 @@ static bool is_harmless(const struct environment *environment, const char *entry
 bool environment_loads_code(const struct judging *j)
 {
 	const struct environment *environment = &j->policy->environment;
-	const char *const *entry;
+	const char *const *entry, *const *own = j->subject->launch_environment;
 
 	for (entry = j->action->environment; entry && *entry; entry++) {
-		size_t len = name_length(*entry);
+		size_t len;
 
-		if (names_match(&environment->code_names, *entry, len) && !is_own_value(j->subject->launch_environment, *entry, len) &&
-		    !is_harmless(environment, *entry) && !is_for_helper(j, *entry, len)) {
+		/* Most programs hand on what the launch began with, in its order. */
+		if (own && *own && strcmp(*own, *entry) == 0) {
+			own++;
+			continue;
+		}
+		len = name_length(*entry);
+		if (!names_match(&environment->code_names, *entry, len) || is_own_value(j->subject->launch_environment, *entry, len) ||
+		    is_harmless(environment, *entry))
+			continue;
+		if (!is_for_helper(j, *entry, len)) {
 			deny_name(j, environment->code_names.line, *entry, len);
 			return true;
 		}
+		j->decision->by = BY_HELPER;
 	}
 	return false;
 }

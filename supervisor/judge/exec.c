@@ -24,6 +24,8 @@ struct findings {
 	const struct command *command;	/* of the program itself, or NULL */
 	struct arguments arguments;	/* for the reason */
 	struct consequences consequences;
+	bool runs;			/* a command line among the words was judged */
+	bool own;			/* it is the agents' own: it stands where they write */
 	bool answered;
 	struct decision decision;	/* the worst answer about something inside */
 };
@@ -111,6 +113,7 @@ static void add_named(const struct judging *j, const char *name, struct words wo
 			&f->arguments);
 	weigh_arguments(j, words, &f->arguments, &f->consequences);
 	f->effects |= (f->arguments.effects & ~f->consequences.without) | f->consequences.effects;
+	f->runs |= f->consequences.runs;
 	if (f->arguments.page > f->page)
 		f->page = f->arguments.page;
 	f->uses_snapshot |= f->effects & EFFECT_INTERACT;
@@ -137,7 +140,7 @@ static void add_program(const struct judging *j, struct words words, struct find
 
 /*
  * In text, "ls" is the image's, and "./ls" is whoever put it there: its name says nothing. One that stands in the project can be
- * reviewed; one elsewhere where agents write cannot.
+ * reviewed; one elsewhere where agents write cannot, nor what a descriptor or a link of /proc stands for.
  */
 static bool add_own_program(const struct judging *j, const char *argv0, struct findings *f)
 {
@@ -149,8 +152,13 @@ static bool add_own_program(const struct judging *j, const char *argv0, struct f
 		f->effects |= EFFECT_UNKNOWN | EFFECT_DYNAMIC;
 		return true;
 	}
+	if (path_is_under(path, "/proc") || path_in_list(&j->policy->paths.devices, NULL, path)) {
+		f->effects |= EFFECT_UNKNOWN | EFFECT_DYNAMIC;
+		return true;
+	}
 	if (!path_is_writable(j, path))
 		return false;
+	f->own = true;
 	f->effects |= EFFECT_UNKNOWN | EFFECT_CODE | (path_is_under(path, j->policy->paths.project) ? 0 : EFFECT_DYNAMIC);
 	return true;
 }
@@ -194,6 +202,24 @@ static bool is_own_helper(const struct judging *j)
 	       !path_is_writable(j, caller) && !path_is_writable(j, program);
 }
 
+/*
+ * wrappers: follow. What a wrapper runs is judged where nothing can hide, at its exec; in text it is judged with the wrapper, where its words show it, or
+ * else is code that somebody has to look at. In readonly nothing stands around a command.
+ */
+static void follow_wrapper(const struct judging *j, struct findings *f)
+{
+	const unsigned wraps = EFFECT_WRAP | EFFECT_RUN;
+
+	if (!j->policy->wrappers_follow || !(f->effects & wraps) || j->subject->mode == MODE_READONLY)
+		return;
+	if (at_execve(j) && f->effects & EFFECT_WRAP)
+		f->effects = (f->effects & ~wraps) | EFFECT_RUN;
+	else if (!at_execve(j) && f->runs)
+		f->effects &= ~wraps;
+	else if (f->effects & EFFECT_WRAP)
+		f->effects = (f->effects & ~(unsigned)EFFECT_WRAP) | EFFECT_CODE;
+}
+
 static void find_effects(const struct judging *j, struct words words, struct findings *f)
 {
 	if (!at_execve(j)) {
@@ -201,12 +227,16 @@ static void find_effects(const struct judging *j, struct words words, struct fin
 			add_named(j, path_base(words.text[0]), words, f);
 		if (has_invisible(words))
 			f->effects |= EFFECT_UNKNOWN;
+		follow_wrapper(j, f);
 		return;
 	}
 	add_program(j, words, f);
 	/* git gc runs git prune: what a tool of the image makes of itself is part of what was judged when it was started. */
-	if (is_own_helper(j))
+	if (is_own_helper(j)) {
+		if (f->effects & (EFFECT_DELETE | EFFECT_PERSIST))
+			j->decision->by = BY_HELPER;
 		f->effects = (f->effects & ~(unsigned)(EFFECT_DELETE | EFFECT_PERSIST)) | EFFECT_WRITE;
+	}
 	if (path_is_writable(j, j->action->program))
 		f->effects |= EFFECT_UNKNOWN;
 	if (j->action->interpreter) {
@@ -217,9 +247,7 @@ static void find_effects(const struct judging *j, struct words words, struct fin
 		if (path_is_writable(j, j->action->interpreter))
 			f->effects |= EFFECT_UNKNOWN;
 	}
-	/* Followed wrappers are judged where nothing can hide: at the exec they make. */
-	if (j->policy->wrappers_follow && f->effects & EFFECT_WRAP)
-		f->effects = (f->effects & ~(unsigned)EFFECT_WRAP) | EFFECT_RUN;
+	follow_wrapper(j, f);
 }
 
 /* ---- rules ---- */
@@ -341,8 +369,28 @@ static void apply_rules(const struct judging *j, struct words words, const struc
 		}
 	if (f->answered)
 		answer_worse(j->decision, &f->decision);
-	if (j->crowded && f->command && f->command->alone && !asks_only(f))
+	if (j->crowded && (f->own || (f->command && f->command->alone && !asks_only(f))))
 		refuse_crowded(j, words);
+}
+
+/*
+ * Part of a launch that passed as a whole: what needs a review has had it, and a shell whose text was read is no more than its text. What is refused
+ * stays refused.
+ */
+static void pass_planned(const struct judging *j, const struct findings *f)
+{
+	const struct action *a = j->action;
+	struct decision *d = j->decision;
+
+	if (path_is_writable(j, a->program) || (!a->first && (!a->caller || path_is_writable(j, a->caller))))
+		return;
+	if (d->verdict == VERDICT_REVIEW) {
+		d->verdict = VERDICT_ALLOW;
+		d->by = BY_PLAN;
+	} else if (j->subject->mode == MODE_READONLY && d->verdict == VERDICT_DENY && f->effects == EFFECT_SHELL && is_image_shell(j, j->action->program)) {
+		answer_allow(j, (struct ruling){ "exec.text", CODE_RULE, NULL }, "The shell's text was read and is allowed.");
+		d->by = BY_PLAN;
+	}
 }
 
 static int rank(const struct decision *d)
@@ -382,7 +430,7 @@ void judge_words(const struct judging *j, struct words words)
 	f.effects = 0;
 	f.page = PAGE_NONE;
 	f.uses_snapshot = false;
-	f.answered = false;
+	f.answered = f.runs = f.own = false;
 	f.arguments.nr_hits = 0;
 	if (!words.nr || (!at_execve(j) && !*path_base(words.text[0]))) {
 		answer_no_program(j);
@@ -398,11 +446,15 @@ void judge_words(const struct judging *j, struct words words)
 			f.decision = *j->around;
 		f.answered = true;
 	}
+	foresee(j, words, f.runs);
 	j->decision->effects = f.effects;
 	if (f.command && f.command->elsewhere && browser_is_led_away(j))
 		return;
-	if (!environment_loads_code(j) && !transport_allows(j, words.text))
+	if (!environment_loads_code(j) && !transport_allows(j, words.text)) {
 		apply_rules(j, words, &f);
+		if (j->action->planned)
+			pass_planned(j, &f);
+	}
 	j->decision->effects |= f.effects;
 	j->decision->page = f.page;
 	j->decision->uses_snapshot = f.uses_snapshot;
@@ -428,6 +480,8 @@ void judge_exec(const struct judging *j)
 	}
 	while (argv && argv[words.nr])
 		words.nr++;
+	if (j->action->launch && judge_wrapped(j, words))
+		return;
 	if (program || !judge_shell_words(j, words))
 		judge_words(j, words);
 }

@@ -36,6 +36,12 @@ void scope_free(struct scope *scope);
 
 enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL, ACTION_HTTP };
 
+/* Whoever wants to know which command lines a text holds: each that is known to the last byte, while it is judged. */
+struct foreseen {
+	void (*take)(void *context, const char *const *argv, size_t nr, const char *cwd, bool reads);
+	void *context;
+};
+
 enum session_role {
 	SESSION_NONE,		/* there are no browser sessions here */
 	SESSION_USER,		/* the launch has one to talk to */
@@ -55,6 +61,7 @@ struct judge_subject {		/* who asks */
 	struct arena *arena;			/* room for reading command texts (SHELL_ARENA_BYTES); NULL: none can be read */
 	enum session_role session;
 	const struct transport *transport;	/* what judge_transport() says of the launch, or NULL */
+	const struct foreseen *foreseen;	/* for judge_launch(), or NULL */
 };
 
 struct action {
@@ -64,11 +71,13 @@ struct action {
 	const char *program;		/* canonical absolute path of what will be executed, or NULL when only argv is known (check) */
 	const char *interpreter;	/* canonical path of a script's interpreter, or NULL */
 	bool shell_text;		/* check exec: argv is one command text, not split */
+	bool launch;			/* judge_launch(): shells around the command are the host's way to start it */
 	const char *const *environment;	/* the envp of the exec, or NULL */
 	const char *caller;		/* canonical path of the program that execs, or NULL when it is not known */
 	const char *const *caller_environment;	/* what that program began with, or NULL */
 	bool snapshot_holds;		/* a snapshot of the agent's page was taken, and nothing has changed the page since */
 	bool first;			/* the exec a launch begins with, made by Cordon itself: argv is the launch's own */
+	bool planned;			/* one that judge_launch() foresaw when it passed the launch */
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;
 	bool unresolved;
@@ -92,6 +101,7 @@ struct action {
 	const char *call;
 };
 
+enum decided_by { BY_ALONE, BY_PLAN, BY_HELPER };	/* an exec passed for its own sake, as part of its launch, as part of the tool that makes it */
 /* The rule that allows what no tree of the agents' mounts does, and that therefore has to be done for the caller. */
 #define PROCESS_FILE_RULE "path.process_file"
 
@@ -100,6 +110,7 @@ struct action {
 
 struct decision {
 	enum verdict verdict;
+	enum decided_by by;
 	bool unreviewed;		/* was review, passed because nobody reviews */
 	const char *tag;		/* NULL unless deny */
 	const char *rule;		/* id, never NULL */
@@ -113,6 +124,12 @@ struct decision {
 
 /* Always fills ret_decision; what it does not understand is a deny with tag invalid_request or incomplete_evidence. */
 void judge(const struct policy *policy, const struct judge_subject *subject, const struct action *action, struct decision *ret_decision);
+
+/*
+ * The whole command of a launch, before any of it runs: what stands behind a host's template and in the shells it is wrapped in (sh -lc TEXT), every
+ * command of that text. The same answer as judge() gives for the bare text. What it foresees goes to subject->foreseen.
+ */
+void judge_launch(const struct policy *policy, const struct judge_subject *subject, const char *const *argv, const char *cwd, struct decision *ret_decision);
 
 /*
  * What becomes of a review when nobody reviews: allowed and marked where the subject says so, else denied with tag review_unavailable.

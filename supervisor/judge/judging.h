@@ -18,6 +18,8 @@ struct judging {
 	bool crowded;		/* other commands stand in the same text, or its output goes to a file */
 	bool lost;		/* the working folder is not known */
 	bool in_text;		/* the path is a word of a command text */
+	bool wrapped;		/* nothing but shells stands around this text so far */
+	bool guessed;		/* the tool makes the command line, these words are only part of it */
 	unsigned also;		/* effects of its redirections and assignments */
 	const struct decision *around;	/* an answer about those, or NULL */
 };
@@ -53,6 +55,7 @@ struct consequences {
 	unsigned effects;		/* to add */
 	unsigned without;		/* to take away */
 	bool answered;			/* decision holds an answer of its own, which the rules' must not soften */
+	bool runs;			/* a command line among them was judged */
 	struct decision decision;
 };
 
@@ -66,10 +69,14 @@ void judge_http(const struct judging *j);
 
 /* Answers for one command line; text: words the shell has not made yet are flagged. */
 void judge_words(const struct judging *j, struct words words);
+/* Says to whoever wants to know that these words will be a command line; reads: whoever runs it runs the command lines in it that were judged as well. */
+void foresee(const struct judging *j, struct words words, bool reads);
 /* Answers for the command line of a shell program, by what it makes the shell read; false when it is none. */
 bool judge_shell_words(const struct judging *j, struct words words);
 /* Answers for a text that a shell will read. */
 void judge_text(const struct judging *j, const char *text);
+/* Answers for the text that a launch's own shell will read, as if nothing stood around it; false when it is no such command line. */
+bool judge_wrapped(const struct judging *j, struct words words);
 
 /* Words of a shell's text as far as they are known before it runs. text and flags are in the subject's arena. False: too many, or no room. */
 struct shell_word;

@@ -57,7 +57,7 @@ void operands_take_command(struct walk *w, const struct meaning *meaning, size_t
 {
 	w->ret->labels |= meaning->sets;
 	walk_add_hit(w, meaning->effects, meaning->when, NULL, w->words.text[from]);
-	walk_add_item(w, (struct argument){ .role = ROLE_COMMAND, .text = w->words.text[from], .flags = walk_flags(w, from), .word = from,
+	walk_add_item(w, (struct argument){ .role = meaning->role, .text = w->words.text[from], .flags = walk_flags(w, from), .word = from,
 				       .nr_words = to - from });
 }
 
@@ -89,7 +89,7 @@ static void take_splitting(struct walk *w, const char *word)
 
 		walk_mean_any(w, meaning, NULL, word);
 		walk_add_hit(w, walk_role_effects(meaning->role, word, WORD_DYNAMIC), meaning->when, NULL, word);
-		if (meaning->role == ROLE_COMMAND)
+		if (meaning->role == ROLE_COMMAND || meaning->role == ROLE_LINE)
 			walk_add_hit(w, EFFECT_DYNAMIC, meaning->when, NULL, word);
 	}
 }
@@ -112,7 +112,7 @@ void operands_take(struct walk *w, const char *word, uint8_t flags, size_t at)
 			walk_add_hit(w, EFFECT_UNKNOWN, (struct condition){ 0 }, NULL, word);
 		return;
 	}
-	if (rule->meaning.role == ROLE_COMMAND) {
+	if (rule->meaning.role == ROLE_COMMAND || rule->meaning.role == ROLE_LINE) {
 		operands_take_command(w, &rule->meaning, at, w->words.nr);
 		w->at = w->words.nr;
 		return;

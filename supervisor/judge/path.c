@@ -7,6 +7,7 @@
  */
 #include "supervisor/judge/judging.h"
 
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
@@ -25,30 +26,46 @@ static const char *below_some_home(const char *path)
 	return path + 6 + strcspn(path + 6, "/");
 }
 
-static bool is_under_entry(const char *entry, const char *home, const char *path)
-{
-	const char *rest;
-	size_t len;
+/* A path, and what of it is below homes: looked at once, however many entries it is held against. */
+struct homed {
+	const char *path;
+	const char *in_own;	/* what follows the subject's home, or NULL; "" is the home itself */
+	const char *in_some;	/* what follows a home of anybody's, or NULL */
+};
 
-	if (*entry != '~')
-		return path_is_under(path, entry);
-	len = home && *home == '/' && home[1] ? strlen(home) : 0;	/* a home of "/" would make everything a home */
-	if (len && strncmp(path, home, len) == 0 && path[len] == '/' && entry[1] && path_is_under(path + len, entry + 1))
-		return true;
-	if (!entry[1])
-		return len && path_is_under(path, home);
-	rest = below_some_home(path);
-	return rest && *rest && path_is_under(rest, entry + 1);
+static struct homed homed_path(const char *path, const char *home)
+{
+	struct homed p = { .path = path, .in_some = below_some_home(path) };
+
+	if (home && *home == '/' && home[1] && path_is_under(path, home))	/* a home of "/" would make everything a home */
+		p.in_own = path + strlen(home);
+	return p;
 }
 
-bool path_in_list(const struct strings *list, const char *home, const char *path)
+static bool is_under_entry(const char *entry, const struct homed *p)
+{
+	if (*entry != '~')
+		return path_is_under(p->path, entry);
+	if (!entry[1])
+		return p->in_own;
+	return (p->in_own && *p->in_own && path_is_under(p->in_own, entry + 1)) || (p->in_some && *p->in_some && path_is_under(p->in_some, entry + 1));
+}
+
+static bool homed_in_list(const struct strings *list, const struct homed *p)
 {
 	size_t i;
 
 	for (i = 0; i < list->nr; i++)
-		if (is_under_entry(list->items[i], home, path))
+		if (is_under_entry(list->items[i], p))
 			return true;
 	return false;
+}
+
+bool path_in_list(const struct strings *list, const char *home, const char *path)
+{
+	struct homed p = homed_path(path, home);
+
+	return homed_in_list(list, &p);
 }
 
 bool path_is_own(const struct policy *policy, const char *path)
@@ -72,7 +89,8 @@ bool path_is_writable(const struct judging *j, const char *path)
 {
 	const char *const *root;
 
-	if (!j->subject->write_roots)
+	/* A readonly launch writes nothing, and what others wrote lies there all the same. */
+	if (!j->subject->write_roots || j->subject->mode == MODE_READONLY)
 		return path_in_list(&j->policy->paths.write, j->subject->home, path) ||
 		       path_in_list(&j->policy->paths.allowed_roots, j->subject->home, path);
 	for (root = j->subject->write_roots; *root; root++)
@@ -168,22 +186,21 @@ static bool is_frozen(const struct judging *j, const char *path)
 static bool deny_secret(const struct judging *j, const char *path)
 {
 	const struct paths *paths = &j->policy->paths;
-	const char *home = j->subject->home;
+	const struct homed p = homed_path(path, j->subject->home);
 	struct quoted q;
 
-	quote_text(&q, path);
 	if (path_is_own(j->policy, path))
-		answer_deny(j, "protected_path", PATHS_RULE("path.own", own, "leave Cordon's own files alone; work with files of the project"), "%s belongs to Cordon.", q.text);
-	else if (path_in_list(&paths->hidden, home, path))
-		answer_deny(j, "protected_path", PATHS_RULE("path.hidden", hidden, "container engines are out of reach; work inside this container"), "%s is out of reach for agents.", q.text);
-	else if (path_in_list(&paths->protected_names, home, path))
+		answer_deny(j, "protected_path", PATHS_RULE("path.own", own, "leave Cordon's own files alone; work with files of the project"), "%s belongs to Cordon.", quote_text(&q, path));
+	else if (homed_in_list(&paths->hidden, &p))
+		answer_deny(j, "protected_path", PATHS_RULE("path.hidden", hidden, "container engines are out of reach; work inside this container"), "%s is out of reach for agents.", quote_text(&q, path));
+	else if (homed_in_list(&paths->protected_names, &p))
 		answer_deny(j, "protected_path", PATHS_RULE("path.protected", protected_names, "credentials are never available; use those in your instructions"),
-			    "%s holds credentials and is protected.", q.text);
-	else if (path_in_list(&paths->blocked_roots, home, path))
-		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, "the operator closed this folder; use another place inside the project"), "%s is under a blocked root.", q.text);
-	else if (j->action->unresolved && path_in_list(&paths->system_roots, home, path))
+			    "%s holds credentials and is protected.", quote_text(&q, path));
+	else if (homed_in_list(&paths->blocked_roots, &p))
+		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, "the operator closed this folder; use another place inside the project"), "%s is under a blocked root.", quote_text(&q, path));
+	else if (j->action->unresolved && homed_in_list(&paths->system_roots, &p))
 		answer_deny(j, "protected_path", PATHS_RULE("path.system", system_roots, "work with files of the project"),
-			    "%s is a system path.", q.text);
+			    "%s is a system path.", quote_text(&q, path));
 	else
 		return false;
 	return true;
@@ -297,7 +314,7 @@ void judge_path(const struct judging *j)
 {
 	const struct ruling invalid = { "path.invalid", CODE_RULE, "give an absolute path, or one relative to the working folder" };
 	const char *typed = j->action->path;
-	char path[PATH_MAX];
+	_uninitialized_ char path[PATH_MAX];
 	struct quoted q;
 
 	if (!typed || !*typed) {

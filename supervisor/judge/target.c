@@ -50,11 +50,16 @@ static bool is_debugger(const struct policy *policy, const struct url *url)
 	return false;
 }
 
+static bool is_here(const char *host)
+{
+	return glob_match("localhost", host, true) || glob_match("*.localhost", host, true);
+}
+
 static enum place judge_address(const struct judging *j, const struct url *url)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(url->port), .sin6_addr = url->address };
 	const struct action action = { .kind = ACTION_CONNECT, .address = (const struct sockaddr *)&in6, .address_bytes = sizeof(in6),
-				       .socket_type = SOCK_STREAM };
+				       .socket_type = SOCK_STREAM, .agent_listens = j->action->agent_listens };
 	struct judging inner = *j;
 
 	inner.action = &action;
@@ -83,6 +88,8 @@ enum place judge_target(const struct judging *j, const struct url *url)
 	name = find_name(j->policy, url->host, true);
 	if (!name && !scope_names(scope, url))
 		name = find_name(j->policy, url->host, false);
+	if (j->action->agent_listens && is_here(url->host))
+		name = NULL;
 	if (name && !(!name->always && j->subject->mode == MODE_GUARDED && !j->policy->paths.block_internal_http)) {
 		answer_deny(j, "network_guard", (struct ruling){ name->id, name->origin, "use a target that was declared" }, "%s %s.",
 			    quote_text(&q, url->host), name->reason);

@@ -104,21 +104,23 @@ static void judge_shell(const struct judging *j, struct words words, const struc
 	inside.depth++;
 	inside.also = 0;
 	inside.around = NULL;
-	if (text && !invocation->interactive)
+	if (text && !invocation->interactive) {
+		foresee(j, words, invocation->reads == SHELL_READS_TEXT);
 		judge_script(&inside, text, invocation->dialect);
-	else if (invocation->reads == SHELL_READS_STDIN && j->fed && !j->piped && !j->foreign && !input)
+	} else if (invocation->reads == SHELL_READS_STDIN && j->fed && !j->piped && !j->foreign && !input) {
 		return;		/* a file: judge_words() saw that it is one, the redirection's own answer holds */
-	else if (text)
+	} else if (text) {
 		answer_deny(&inside, "incomplete_evidence", ruling, "The shell reads start files before its text.");
-	else
+	} else {
 		answer_deny(&inside, "incomplete_evidence", ruling, "What the shell will read is not known before it runs.");
+	}
 	answer_worse(j->decision, &inner);
 }
 
-bool judge_shell_words(const struct judging *j, struct words words)
+/* False: no shell, or more than is read of one. */
+static bool read_invocation(const struct judging *j, struct words words, struct shell_invocation *ret)
 {
 	struct shell_word *list[WORDS_MAX + 1], *store;
-	struct shell_invocation invocation;
 	enum shell_dialect dialect;
 	size_t i;
 
@@ -136,12 +138,50 @@ bool judge_shell_words(const struct judging *j, struct words words)
 		list[i] = &store[i];
 	}
 	list[words.nr] = NULL;
-	shell_read_invocation(list, words.nr, &invocation);
+	shell_read_invocation(list, words.nr, ret);
+	return true;
+}
+
+bool judge_shell_words(const struct judging *j, struct words words)
+{
+	struct shell_invocation invocation;
+
+	if (!read_invocation(j, words, &invocation))
+		return false;
 	judge_shell(j, words, &invocation, NULL);
 	return true;
 }
 
+/* "sh -lc TEXT" and no more: the way hosts start commands. A shell by another path than by name may be anybody's. */
+bool judge_wrapped(const struct judging *j, struct words words)
+{
+	struct shell_invocation invocation;
+	struct judging inside = *j;
+	char path[PATH_MAX];
+
+	if (j->depth >= JUDGE_DEPTH_MAX || !read_invocation(j, words, &invocation) || invocation.reads != SHELL_READS_TEXT || invocation.interactive || invocation.startup ||
+	    (words.flags && words.flags[invocation.index]))
+		return false;
+	if (strchr(words.text[0], '/') && (path_normalize(j->action->cwd ? j->action->cwd : "/", words.text[0], path, sizeof(path)) < 0 || path_is_writable(j, path)))
+		return false;
+	foresee(j, words, true);
+	inside.depth++;
+	inside.wrapped = true;
+	judge_script(&inside, words.text[invocation.index], invocation.dialect);
+	return true;
+}
+
 /* ---- one command ---- */
+
+/* Behind the name: "=value" where that is known, for the launch's own value is no change. */
+static void add_value(const struct shell_assignment *a, char *at, size_t room)
+{
+	if (a->by != SHELL_ASSIGN_PREFIX || a->append || a->subscript.data || a->is_array || !a->value || a->value->why || a->value->value.len + 2 > room)
+		return;
+	*at++ = '=';
+	memcpy(at, a->value->value.data, a->value->value.len);
+	at[a->value->value.len] = '\0';
+}
 
 static void judge_assignments(struct reading *r, const struct shell_command *command)
 {
@@ -161,6 +201,7 @@ static void judge_assignments(struct reading *r, const struct shell_command *com
 		}
 		memcpy(name, a->name.data, a->name.len);
 		name[a->name.len] = '\0';
+		add_value(a, name + a->name.len, sizeof(name) - a->name.len);
 		j.action = &action;
 		j.decision = &answer;
 		judge_environment(&j);
@@ -201,7 +242,7 @@ static bool only_truncates(const struct shell_command *command)
 {
 	const struct shell_redirection *redirection;
 
-	if (command->nr_words > 1 || (command->nr_words && !word_is(command->words[0], ":") && !word_is(command->words[0], "true")))
+	if (command->kind != SHELL_SIMPLE || command->nr_words > 1 || (command->nr_words && !word_is(command->words[0], ":") && !word_is(command->words[0], "true")))
 		return false;
 	for (redirection = command->redirections; redirection; redirection = redirection->next)
 		if (redirection->op == SHELL_WRITE || redirection->op == SHELL_WRITE_BOTH)
@@ -244,6 +285,7 @@ static void judge_command(struct reading *r, const struct shell_command *command
 	j.action = &action;
 	j.decision = &answer;
 	j.lost = r->lost;
+	j.wrapped = false;
 	weigh_redirections(&j, command->redirections, &around, &writes);
 	j.also = around.effects | (only_truncates(command) && around.effects & EFFECT_WRITE ? EFFECT_DELETE : 0);
 	j.around = around.answered ? &around.decision : NULL;
@@ -297,10 +339,10 @@ static void judge_evaluation(const struct reading *r, const struct shell_evaluat
 
 /* ---- the text ---- */
 
-/* cd and options of the shell make a place for the one command that counts. */
+/* cd, modes and options of the shell make a place for the one command that counts. */
 static bool sets_the_scene(const struct shell_command *command)
 {
-	static const char *const words[] = { "cd", "set", "shopt", "true", ":", "umask", "export" };
+	static const char *const words[] = { "cd", "set", "shopt", "true", ":", "umask", "export", "chmod" };
 	size_t i;
 
 	if (command->kind != SHELL_SIMPLE || !command->nr_words)
@@ -309,6 +351,17 @@ static bool sets_the_scene(const struct shell_command *command)
 		if (word_is(command->words[0], words[i]))
 			return true;
 	return false;
+}
+
+/* A text that is no more than one shell with a text, each word spelled out, is one more wrapping. */
+static bool is_wrapping(const struct judging *j, const struct shell_script *script)
+{
+	const struct shell_command *command = script->nr_commands == 1 ? script->commands[0] : NULL;
+	struct judged_words words;
+
+	return j->wrapped && command && !script->evaluations && !script->functions && command->kind == SHELL_SIMPLE && command->nr_words && !command->assignments &&
+	       !command->redirections && !(command->context & SHELL_IN_BACKGROUND) && words_of_shell(j, command->words, command->nr_words, &words) &&
+	       judge_wrapped(j, (struct words){ words.text, words.flags, words.nr });
 }
 
 static void judge_script(const struct judging *j, const char *text, enum shell_dialect dialect)
@@ -328,6 +381,8 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 			    "The command text cannot be read at byte %zu: %s.", problem.offset, problem.sentence);
 		return;
 	}
+	if (is_wrapping(j, &script))
+		return;
 	r.script = &script;
 	if (!j->action->cwd || strlen(j->action->cwd) >= sizeof(r.cwd))
 		memcpy(r.cwd, "/", 2);

@@ -179,6 +179,7 @@ bool transport_allows(const struct judging *j, const char *const *argv)
 	if (!transport || !mode_has_it || !j->action->program || !is_accounted_for(j, argv) ||
 	    !(is_named_program(j, argv[0]) || is_shell_script(j, argv[0])))
 		return false;
+	j->decision->by = BY_PLAN;
 	answer_allow(j, (struct ruling){ transport->id, transport->origin, NULL }, "%s is what the host itself runs here.",
 		     quote_text(&q, j->action->program));
 	return true;

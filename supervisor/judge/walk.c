@@ -65,7 +65,7 @@ void walk_add_item(struct walk *w, struct argument item)
 
 bool word_is_sink(const char *path)
 {
-	static const char *const sinks[] = { "-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2" };
+	static const char *const sinks[] = { "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2", "/proc/self/fd/1", "/proc/self/fd/2" };
 	size_t i;
 
 	for (i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++)

@@ -6,6 +6,7 @@
  */
 #include "supervisor/judge/weigh.h"
 
+#include "supervisor/analyze/arena.h"
 #include "supervisor/analyze/programs.h"
 #include "supervisor/analyze/url.h"
 #include "supervisor/base/path.h"
@@ -179,6 +180,7 @@ static void weigh_helper(struct weighing *w, const struct argument *item)
 	j.decision = &inner;
 	j.depth++;
 	j.fed = true;
+	j.guessed = true;
 	j.also = 0;
 	j.around = NULL;
 	judge_exec(&j);
@@ -231,13 +233,15 @@ static void weigh_command(struct weighing *w, const struct argument *item)
 {
 	const char *text[WORDS_MAX + 1];
 	uint8_t flags[WORDS_MAX];
+	const bool fills = w->arguments->labels & LABEL_FILLS;
+	struct words words = { text, flags, item->nr_words };
 	struct decision inner = { 0 };
 	struct judging j = *w->j;
 	size_t i;
 
 	if (at_execve(w->j))
 		return;
-	if (item->nr_words > WORDS_MAX || w->j->depth >= JUDGE_DEPTH_MAX) {
+	if (item->nr_words + fills > WORDS_MAX || w->j->depth >= JUDGE_DEPTH_MAX) {
 		w->ret->effects |= EFFECT_DYNAMIC;
 		return;
 	}
@@ -247,16 +251,46 @@ static void weigh_command(struct weighing *w, const struct argument *item)
 		if (strstr(text[i], "{}"))
 			flags[i] |= WORD_DYNAMIC | WORD_OPERAND;
 	}
-	text[item->nr_words] = NULL;
+	if (fills) {
+		text[words.nr] = "{}";
+		flags[words.nr++] = WORD_DYNAMIC | WORD_SPLITS;
+	}
+	text[words.nr] = NULL;
 	j.decision = &inner;
 	j.depth++;
 	j.fed = true;
 	j.crowded = false;
 	j.also = 0;
 	j.around = NULL;
-	if (!judge_shell_words(&j, (struct words){ text, flags, item->nr_words }))
-		judge_words(&j, (struct words){ text, flags, item->nr_words });
+	if (!judge_shell_words(&j, words))
+		judge_words(&j, words);
+	w->ret->runs = true;
 	weigh_answer(w, &inner);
+}
+
+/* What watch and its like give to a shell. */
+static void weigh_line(struct weighing *w, const struct argument *item)
+{
+	struct arena *arena = w->j->subject->arena;
+	const char *const *words = w->words.text + item->word;
+	char *text, *at;
+	size_t bytes = 0, i;
+
+	if (at_execve(w->j))
+		return;
+	for (i = 0; i < item->nr_words; i++)
+		bytes += w->words.flags && w->words.flags[item->word + i] & WORD_DYNAMIC ? TEXT_MAX_BYTES : strlen(words[i]) + 1;
+	text = at = arena && bytes < TEXT_MAX_BYTES ? arena_take(arena, bytes + 1) : NULL;
+	if (!text) {
+		w->ret->effects |= EFFECT_DYNAMIC;
+		return;
+	}
+	for (i = 0; i < item->nr_words; i++) {
+		at = stpcpy(at, words[i]);
+		*at++ = ' ';
+	}
+	weigh_text(w, text);
+	w->ret->runs = true;
 }
 
 static void weigh_name(struct weighing *w, const struct argument *item)
@@ -295,12 +329,17 @@ static void weigh_item(struct weighing *w, const struct argument *item)
 	case ROLE_COMMAND:
 		weigh_command(w, item);
 		break;
+	case ROLE_LINE:
+		weigh_line(w, item);
+		break;
 	case ROLE_PROGRAM:
 		weigh_helper(w, item);
 		break;
 	case ROLE_SHELL:
-		if (!(item->flags & WORD_DYNAMIC))
-			weigh_text(w, item->text);
+		if (item->flags & WORD_DYNAMIC || at_execve(w->j))
+			break;
+		weigh_text(w, item->text);
+		w->ret->runs = true;
 		break;
 	case ROLE_SED:
 	case ROLE_AWK:
@@ -321,7 +360,7 @@ void weigh_arguments(const struct judging *j, struct words words, const struct a
 	size_t i;
 
 	ret->effects = ret->without = 0;
-	ret->answered = false;
+	ret->answered = ret->runs = false;
 	for (i = 0; i < arguments->nr_items; i++)
 		weigh_item(&w, &arguments->items[i]);
 	settle_fetch(&w);

@@ -39,6 +39,7 @@ int section_browser(const struct node *root, struct policy *policy)
 		{ "folder", read_path, MEMBER(folder), true },
 		{ "environment", read_variables, MEMBER(environment), true },
 		{ "daemon", read_variables, MEMBER(daemon), true },
+		{ "prefix", read_text, MEMBER(prefix), true },
 		{ "config", read_text, MEMBER(config), true },
 		{ "fingerprint", read_text, MEMBER(fingerprint), true },
 		{ "fixed", read_names, MEMBER(fixed), true },

@@ -66,6 +66,7 @@ enum role {
 	ROLE_URL, ROLE_HOST,	/* where it connects to */
 	ROLE_BODY,		/* data that is sent */
 	ROLE_COMMAND,		/* this word and those after it are another program's command line */
+	ROLE_LINE,		/* this word and those after it, with blanks between, are text for a shell */
 	ROLE_PROGRAM,		/* a program that is started, or its command line in one word */
 	ROLE_SHELL,		/* text for a shell */
 	ROLE_SED, ROLE_AWK,	/* a program in that language: scanned for what it writes and runs */
@@ -95,6 +96,7 @@ typedef uint32_t labels;	/* a bit per word that options set and others ask for; 
 
 #define LABEL_FED 8u		/* "fed": its standard input is a file, a pipe or a text; never set at execve */
 #define LABEL_PIPED 16u		/* "piped": what it is fed with comes from another command */
+#define LABEL_FILLS 64u	/* "fills": the tool adds words of its own to the command line in its words (xargs) */
 #define LABEL_FOREIGN 32u	/* "foreign": from a file outside the project, or one that is not known */
 
 struct condition {

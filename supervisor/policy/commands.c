@@ -140,7 +140,7 @@ static int read_role(const struct node *node, void *ret)
 {
 	static const char *const words[ROLE_COUNT] = {
 		[ROLE_TEXT] = "text", [ROLE_LOOK] = "look", [ROLE_READ] = "read", [ROLE_WRITE] = "write", [ROLE_DELETE] = "delete", [ROLE_URL] = "url",
-		[ROLE_HOST] = "host", [ROLE_BODY] = "body", [ROLE_COMMAND] = "command", [ROLE_PROGRAM] = "program", [ROLE_SHELL] = "shell",
+		[ROLE_HOST] = "host", [ROLE_BODY] = "body", [ROLE_COMMAND] = "command", [ROLE_LINE] = "line", [ROLE_PROGRAM] = "program", [ROLE_SHELL] = "shell",
 		[ROLE_SED] = "sed", [ROLE_AWK] = "awk", [ROLE_ASSIGNMENT] = "assignment", [ROLE_NAME] = "name", [ROLE_SCRIPT] = "script",
 	};
 	unsigned i = 0;
@@ -346,6 +346,12 @@ static int read_operand(const struct node *node, void *ret)
 	return node_object(node, fields, ARRAY_SIZE(fields), ret);
 }
 
+/* Takes all words that are left. */
+static bool is_rest(enum role role)
+{
+	return role == ROLE_COMMAND || role == ROLE_LINE;
+}
+
 static int read_operands(const struct node *node, void *ret)
 {
 	struct command *command = ret;
@@ -355,7 +361,7 @@ static int read_operands(const struct node *node, void *ret)
 	command->operands_listed = true;
 	r = node_array(node, read_operand, &command->operands, &command->nr_operands, sizeof(*command->operands));
 	for (i = 0; r == 0 && i + 1 < command->nr_operands; i++)
-		if (command->operands[i].last || (command->operands[i].meaning.role == ROLE_COMMAND && !command->operands[i].match.nr && !command->operands[i].meaning.absent_if))
+		if (command->operands[i].last || (is_rest(command->operands[i].meaning.role) && !command->operands[i].match.nr && !command->operands[i].meaning.absent_if))
 			r = node_error(node, "the last operand, or the one that is a command line, has to stand last");
 	return r;
 }
@@ -467,7 +473,7 @@ static int read_command(const struct node *node, void *ret)
 	size_t i;
 	int r;
 
-	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed", "piped", "foreign" }, .nr_labels = 6,
+	reading = (struct reading){ .labels = { "bare", "recursive", "sandbox", "fed", "piped", "foreign", "fills" }, .nr_labels = 7,
 				      .set = LABEL_BARE | LABEL_FED | LABEL_PIPED | LABEL_FOREIGN };
 	r = read_entry(node, ret);
 	if (r == 0)

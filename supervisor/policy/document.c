@@ -48,24 +48,53 @@ static size_t skip_value(const struct buf *text, size_t at)
 	return at;
 }
 
+/* Files are read from their beginning to their end, and so are the places asked for: each level goes on from the sibling it found last. */
+#define PLACES_LEVELS 12
+struct places {
+	struct {
+		const json_t *parent;
+		size_t index, at;	/* where the member begins, its key included */
+	} level[PLACES_LEVELS];
+	size_t offset;			/* the last one whose line was counted */
+	unsigned line;
+};
+
 /* Offset of the node's value, or of its key. Siblings are counted, not compared: the parser keeps the order of the text. */
-static size_t node_offset(const struct node *node, bool of_key)
+static size_t find_offset(const struct node *node, bool of_key, unsigned *ret_level)
 {
 	const struct buf *text = &node->document->text;
-	size_t at, i;
+	struct places *places = node->document->places;
+	size_t at, value, i = 0;
+	unsigned level;
 
+	*ret_level = 0;
 	if (!node->up)
 		return skip_blanks(text, 0);
-	at = skip_blanks(text, node_offset(node->up, false) + 1);
-	for (i = 0;; i++) {
-		size_t key = at;
-
-		if (node->key)
-			at = skip_blanks(text, skip_blanks(text, skip_string(text, at)) + 1);
-		if (i == node->index || at >= text->len)
-			return of_key ? key : at;
-		at = skip_blanks(text, skip_blanks(text, skip_value(text, at)) + 1);
+	at = skip_blanks(text, find_offset(node->up, false, &level) + 1);
+	*ret_level = level + 1;
+	if (level < PLACES_LEVELS && places->level[level].parent == node->up->value && places->level[level].index <= node->index) {
+		i = places->level[level].index;
+		at = places->level[level].at;
 	}
+	for (;; i++) {
+		value = node->key ? skip_blanks(text, skip_blanks(text, skip_string(text, at)) + 1) : at;
+		if (i == node->index || value >= text->len)
+			break;
+		at = skip_blanks(text, skip_blanks(text, skip_value(text, value)) + 1);
+	}
+	if (level < PLACES_LEVELS) {
+		places->level[level].parent = node->up->value;
+		places->level[level].index = i;
+		places->level[level].at = at;
+	}
+	return of_key ? at : value;
+}
+
+static size_t node_offset(const struct node *node, bool of_key)
+{
+	unsigned level;
+
+	return find_offset(node, of_key, &level);
 }
 
 /* Lines and columns count from 1; a column is a character, not a byte. */
@@ -165,11 +194,18 @@ static int __attribute__((format(printf, 2, 3))) key_error(const struct node *no
 
 struct origin node_origin(const struct node *node)
 {
-	struct origin origin = { .file = node->document->file };
-	unsigned column;
+	const struct buf *text = &node->document->text;
+	struct places *places = node->document->places;
+	size_t offset = node_offset(node, false), i;
 
-	offset_place(&node->document->text, node_offset(node, false), &origin.line, &column);
-	return origin;
+	if (!places->line || offset < places->offset) {
+		places->line = 1;
+		places->offset = 0;
+	}
+	for (i = places->offset; i < offset && i < text->len; i++)
+		places->line += text->data[i] == '\n';
+	places->offset = offset;
+	return (struct origin){ .file = node->document->file, .line = places->line };
 }
 
 /* ---- the document ---- */
@@ -202,6 +238,9 @@ int document_open(struct document *document, const char *folder, const char *fil
 
 	*document = (struct document){ .folder = folder, .file = file, .text = *text, .pool = pool, .error = error };
 	*text = (struct buf){ 0 };
+	document->places = pool_take(pool, sizeof(*document->places));
+	if (!document->places)
+		return err_set(error, -ENOMEM, "out of memory");
 	document->root = json_loadb(document->text.data, document->text.len, JSON_REJECT_DUPLICATES, &found);
 	if (document->root)
 		return 0;

@@ -14,6 +14,8 @@
 
 #include <jansson.h>
 
+struct places;		/* where the locator was last: see document.c */
+
 struct document {
 	const char *folder;	/* as the person wrote it: goes before file in errors */
 	const char *file;	/* relative to the folder, owned by the pool */
@@ -21,6 +23,7 @@ struct document {
 	json_t *root;
 	struct pool *pool;
 	struct err *error;
+	struct places *places;	/* of the pool */
 };
 
 struct node {			/* a value and the way to it; lives on the stack of whoever walks */

@@ -271,12 +271,12 @@ static int check_setters(struct load *l)
 static int check_services(struct load *l)
 {
 	const struct service *faulty = NULL;
-	char file[300], why[200];
+	char file[128], why[200];
 	struct err e = { 0 };
 
 	if (services_check(&l->policy, &faulty, &e) == 0)
 		return 0;
-	snprintf(file, sizeof(file), "services/%.250s.json", faulty->name);
+	snprintf(file, sizeof(file), "services/%.100s.json", faulty->name);
 	snprintf(why, sizeof(why), "%.199s", e.text);
 	if (l->error)
 		l->error->line = faulty->origin.line;

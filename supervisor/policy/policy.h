@@ -94,6 +94,13 @@ struct env_setter {
 	struct origin origin;
 };
 
+struct env_source {		/* a variable whose value a command of the operator's prints */
+	const char *name;
+	struct strings command;		/* the program by its absolute path, and its arguments */
+	unsigned timeout_ms;
+	struct origin origin;
+};
+
 struct environment {		/* environment.json */
 	enum env_mode mode;
 	bool image_pass;
@@ -102,6 +109,7 @@ struct environment {		/* environment.json */
 	struct names code_names;	/* change which code is loaded: refused at launch, in text and at each execve when not the launch's own value */
 	struct names text_names;	/* programs change these themselves: refused only where command text sets them */
 	struct env_setter *helpers; size_t nr_helpers;
+	struct env_source *sources; size_t nr_sources;
 	struct strings harmless;	/* "NAME=value" of code_names that load nothing of the setter's choice, whoever sets them */
 	struct origin origin;
 };
@@ -145,6 +153,7 @@ struct browser {
 	const char *folder;		/* one folder a session below it */
 	struct strings environment;	/* "K=V" of every launch */
 	struct strings daemon;		/* "K=V" of the daemon besides */
+	const char *prefix;		/* how a host names the agent, {AGENT}, at the start of a command text */
 	const char *config;		/* the text of {FOLDER}/config.json, in place of what the tool would look for */
 	const char *fingerprint;	/* what the tool expects of a daemon that began as these variables say */
 	struct names fixed;		/* variables that the tool must find as the launch has them, or not at all */

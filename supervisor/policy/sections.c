@@ -154,6 +154,62 @@ static int read_helpers(const struct node *node, void *ret)
 	return node_array(node, read_setter, &environment->helpers, &environment->nr_helpers, sizeof(*environment->helpers));
 }
 
+static bool is_variable(const char *name)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+	return name[strspn(name, letters)] == '\0' && !(*name >= '0' && *name <= '9');
+}
+
+static int read_source(const struct node *node, void *ret)
+{
+#define MEMBER(name) offsetof(struct env_source, name)
+	static const struct field fields[] = {
+		{ "name", read_text, MEMBER(name), true },
+		{ "command", read_command_line, MEMBER(command), true },
+		{ "timeout_ms", read_milliseconds, MEMBER(timeout_ms), false },
+	};
+#undef MEMBER
+	struct env_source *source = ret;
+	int r;
+
+	source->origin = node_origin(node);
+	source->timeout_ms = 3000;
+	r = node_object(node, fields, ARRAY_SIZE(fields), source);
+	if (r == 0 && !is_variable(source->name))
+		return node_error(node, "expected the name of a variable");
+	if (r == 0 && source->command.items[0][0] != '/')
+		return node_error(node, "the command is named by its absolute path");
+	if (r == 0 && source->timeout_ms > 10000)
+		return node_error(node, "a launch waits for it: at most 10000 milliseconds");
+	return r;
+}
+
+static int read_sources(const struct node *node, void *ret)
+{
+	struct environment *environment = ret;
+	size_t i, k;
+	int r = node_array(node, read_source, &environment->sources, &environment->nr_sources, sizeof(*environment->sources));
+
+	for (i = 0; r == 0 && i < environment->nr_sources; i++)
+		for (k = 0; k < i; k++)
+			if (strcmp(environment->sources[i].name, environment->sources[k].name) == 0)
+				r = node_error(node, "%s has two sources", environment->sources[i].name);
+	return r;
+}
+
+/* deny wins: a source that is never asked is a mistake. */
+static int check_sources(const struct node *root, const struct environment *environment)
+{
+	size_t i, k;
+
+	for (i = 0; i < environment->nr_sources; i++)
+		for (k = 0; k < environment->deny.nr; k++)
+			if (strcmp(environment->sources[i].name, environment->deny.items[k]) == 0)
+				return node_error(root, "%s has a source and is denied", environment->deny.items[k]);
+	return 0;
+}
+
 int section_environment(const struct node *root, struct policy *policy)
 {
 #define MEMBER(name) offsetof(struct environment, name)
@@ -166,12 +222,15 @@ int section_environment(const struct node *root, struct policy *policy)
 		{ "code_names", read_names, MEMBER(code_names), true },
 		{ "text_names", read_names, MEMBER(text_names), true },
 		{ "helpers", read_helpers, 0, false },
+		{ "sources", read_sources, 0, false },
 		{ "harmless", read_strings, MEMBER(harmless), false },
 	};
 #undef MEMBER
+	int r;
 
 	policy->environment.origin = node_origin(root);
-	return node_object(root, fields, ARRAY_SIZE(fields), &policy->environment);
+	r = node_object(root, fields, ARRAY_SIZE(fields), &policy->environment);
+	return r < 0 ? r : check_sources(root, &policy->environment);
 }
 
 /* ---- paths.json ---- */

@@ -15,3 +15,5 @@ int section_mode(const struct node *root, struct policy *policy, enum mode mode)
 
 /* const char ** and struct strings *: absolute or below "~", in the one spelling that can be compared. */
 node_reader read_path, read_paths;
+/* struct strings *: a program and its arguments, any of which may come twice or be empty. */
+node_reader read_command_line;

@@ -33,7 +33,7 @@ static int read_environment_list(const struct node *node, void *ret)
 	return r;
 }
 
-static int read_command_line(const struct node *node, void *ret)
+int read_command_line(const struct node *node, void *ret)
 {
 	struct strings *list = ret, read = { .line = node_origin(node).line };
 	size_t i, nr = json_array_size(node->value);

@@ -2,7 +2,8 @@
 """A guarded container made of namespaces alone, and the four ways to run a command in it.
 
 cordond is PID 1 of its own pid, mount and network namespaces, with the tree's policies in mode guarded (unreviewed actions allowed) and no
-services. Native, floor and bubblewrap run in the same namespaces, so that all sides see the same mounts, network and files.
+services. Native, floor and bubblewrap run in the same pid and network namespaces and in the mount namespace that PID 1 was started in and its agents'
+is copied from, so that all sides see the same network and files; PID 1's own, where what agents write is noexec, is the host's view only.
 """
 import json
 import os
@@ -115,8 +116,10 @@ class Container:
         self.stop()
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def enter(self, *command):
-        return ["nsenter", "--target", str(self.pid1), "--mount", "--pid", "--net", "--wd=/workspace", "--", *command]
+    def enter(self, *command, host=True):
+        """host: in PID 1's mount namespace, as the engine's exec; else in the one it was started in, which `unshare` still stands in."""
+        mounts = self.pid1 if host else self.outer.pid
+        return ["nsenter", "--target", str(self.pid1), f"--mount=/proc/{mounts}/ns/mnt", "--pid", "--net", "--wd=/workspace", "--", *command]
 
     def run(self, *command):
         """In the namespaces, as root, outside of any launch."""
@@ -154,7 +157,7 @@ class Container:
     def run_side(self, side, *command, timeout=300):
         """Returns (standard output, seconds)."""
         begun = time.monotonic()
-        done = subprocess.run(self.enter(*self.command(side, *command)), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run(self.enter(*self.command(side, *command), host=side == "cordon"), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=timeout)
         took = time.monotonic() - begun
         if done.returncode:

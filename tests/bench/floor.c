@@ -461,7 +461,7 @@ int main(int argc, char **argv)
 				"  --stats   say at the end how many calls were answered\n");
 		return 2;
 	}
-	if (filter_build(false, &filter, &error) < 0)
+	if (filter_build(FILTER_SAFE, &filter, &error) < 0)
 		die("cannot build Cordon's filter");
 	sigemptyset(&watched);
 	sigaddset(&watched, SIGCHLD);

@@ -7,7 +7,7 @@ ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 for program in bwrap git make gcc curl; do
 	command -v "$program" >/dev/null || { echo "ok 1 the benchmark measures # SKIP $program is not installed"; echo 1..1; exit 0; }
 done
-if output=$("$ROOT/tests/bench/run" --smoke --only micro,launch,memory 2>&1); then
+if output=$("$ROOT/tests/bench/run" --smoke --only micro,launch,memory,workloads 2>&1); then
 	echo "ok 1 the benchmark measures"
 else
 	echo "not ok 1 the benchmark measures"

@@ -186,13 +186,13 @@ succeeded "waiting kept the snapshot"
 
 # ---- any number of commands that wait, and the daemon killed by its own agent
 inside pkill -STOP -u 1500 -f '^/usr/bin/agent-browser$'
-RUN_SECONDS=40 run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
+RUNNER=run_below RUN_SECONDS=40 run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
 wait_until 10 inside sh -c '[ "$(pgrep -c -u 1500 -f "^agent-browser get|seq|^sh -c for")" -gt 100 ]' || not_ok "many commands wait"
 alive "another agent is served while many commands of one wait"
 inside pkill -KILL -u 1500 -f '^/usr/bin/agent-browser$'
 wait "$BESIDE"
 visit /first
-run --agent a1 -- sh -c "kill -KILL $(daemon_pid)"
+run_below --agent a1 -- sh -c "kill -KILL $(daemon_pid)"
 browse click "$(ref Harmless)"
 stale "a daemon that its agent killed takes its snapshot with it"
 visit /first
@@ -201,7 +201,7 @@ succeeded "and the next command begins a new one"
 
 # ---- where its variables and files would lead it elsewhere
 refused_by() {	# NAME TAG SCRIPT
-	run --agent a1 -- sh -c "$3"
+	run_below --agent a1 -- sh -c "$3"
 	if [ "$STATUS" -ne 0 ] && grep -q "\"tag\":\"$2\"" <<<"$ERR"; then ok "$1"; else not_ok "$1" "status $STATUS, tag $2 is expected" "$OUT" "$ERR"; fi
 }
 refused_by "another session by a variable" environment 'AGENT_BROWSER_SESSION=other exec agent-browser get url'
@@ -221,13 +221,13 @@ browse close
 visit /empty
 equal "planted configuration files say nothing" 0 "$(requests planted)"
 browse session
-matches "and the session is the assigned one" '^a1-[0-9a-f]{8}$' "$OUT"
+equal "and the session is the assigned one" a1 "$OUT"
 rm -rf "$INSIDE/home/agent/.agent-browser" "$INSIDE/workspace/agent-browser.json"
 
 # ---- who reaches it
-FOLDER=/run/cordon-browser/$OUT
 SESSION=$OUT
-cat >"$INSIDE/srv/reach.py" <<'PY'
+FOLDER=$(inside sh -c "echo /run/cordon-browser/$SESSION-*")
+cat >"$WORK/reach.py" <<'PY'
 import json, socket, sys
 where = sys.argv[1]
 s = socket.socket(socket.AF_UNIX if where.startswith("/") else socket.AF_INET)
@@ -243,17 +243,18 @@ if where.startswith("/"):
 else:
     print("reached")
 PY
+cp "$WORK/reach.py" "$INSIDE/srv/reach.py"
 stream=$(cat "$INSIDE$FOLDER/run/$SESSION.stream")
 devtools=$(devtools_port)
 for agent in a1 other; do
-	run --agent "$agent" -- python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second"
+	run_below --agent "$agent" -- python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" evaluate "$AT/second"
 	matches "the daemon's socket is not for a script of agent $agent" '^refused' "$OUT"
-	run --agent "$agent" -- python3 /srv/reach.py "$stream"
+	run_below --agent "$agent" -- python3 /srv/reach.py "$stream"
 	matches "nor is its stream" '^refused' "$OUT"
-	run --agent "$agent" -- python3 /srv/reach.py "$devtools"
+	run_below --agent "$agent" -- python3 /srv/reach.py "$devtools"
 	matches "nor the browser's DevTools port" '^refused' "$OUT"
 done
-run --agent a1 -- sh -c "cd $FOLDER/run && exec python3 /srv/reach.py /proc/self/cwd/$SESSION.sock evaluate x"
+run_below --agent a1 -- sh -c "cd $FOLDER/run && exec python3 /srv/reach.py /proc/self/cwd/$SESSION.sock evaluate x"
 matches "nor by another name for it" '^refused' "$OUT"
 run --agent a1 -- /srv/bin/attack-sockets race-unix "$FOLDER/run/$SESSION.sock" 1500
 note "$OUT"
@@ -263,14 +264,33 @@ matches "the daemon itself evaluates nothing, whoever asks" 'reached.*denied' "$
 equal "which its page shows" 0 "$(requests '/evaluated')"
 OUT=$(inside python3 /srv/reach.py "$FOLDER/run/$SESSION.sock" no_such_action x)
 matches "nor does it what nobody classified" 'reached.*denied' "$OUT"
-run --agent a1 -- sh -c "rm -f $FOLDER/run/$SESSION.sock $FOLDER/actions.json; mv $FOLDER/run $FOLDER/run2; echo x >$FOLDER/run/x; echo x >$FOLDER/home/x; ls $FOLDER/run/$SESSION.sock $FOLDER/actions.json"
+run_below --agent a1 -- sh -c "rm -f $FOLDER/run/$SESSION.sock $FOLDER/actions.json; mv $FOLDER/run $FOLDER/run2; echo x >$FOLDER/run/x; echo x >$FOLDER/home/x; ls $FOLDER/run/$SESSION.sock $FOLDER/actions.json"
 matches "its folder is not the agent's to change" "$FOLDER/actions.json.*$FOLDER/run/$SESSION.sock" "$(tr '\n' ' ' <<<"$OUT")"
 check "in none of it" test ! -e "$INSIDE$FOLDER/run/x" -a ! -e "$INSIDE$FOLDER/home/x"
+browse open "$AT/ports#$stream,$devtools,8123"
+wait_until 5 grep -q '^GET /ports-tried' "$WORK/log.pages"
+equal "nor from a page in the browser itself" "/ports-tried/rejected,rejected,rejected,rejected,fulfilled,rejected" "$(sed -n 's/^GET \(.ports-tried[^ ]*\).*/\1/p' "$WORK/log.pages")"
+visit /empty
 run --agent other -- agent-browser get url
 equal "another agent has a browser of its own" about:blank "$OUT"
 browse get url
 equal "and the first one keeps its page" "$AT/empty" "$OUT"
 recorded "the daemon is a launch of its agent" type=cmd_begin agent=a1 'argv~/usr/bin/agent-browser'
+
+# ---- a host that names its agents by the sessions it gives them
+strix() {	# TEXT: as a host issues it for its agent
+	run -- sh -lc 'mkdir -p "$1" && printf "%s" "$$" > "$2" && shift 2 && exec "$@"' sh /tmp/sandbox-docker-archive \
+		/tmp/sandbox-docker-archive/0123456789abcdef0123456789abcdef_pid bash -lc "$1"
+}
+strix 'AGENT_BROWSER_SESSION=strix-1-a agent-browser session'
+equal "a session has the name that the host gives it" "0 strix-1-a" "$STATUS $OUT"
+recorded "and the launch is of that agent" type=cmd_begin agent=strix-1-a
+strix 'AGENT_BROWSER_SESSION=strix-1-a AGENT_BROWSER_SESSION=a1 agent-browser get url'
+matches "what the agent wrote behind it is refused" '"tag":"environment"' "$ERR"
+strix 'true; AGENT_BROWSER_SESSION=a1 agent-browser get url'
+matches "and so is what stands elsewhere in the text" '"tag":"environment"' "$ERR"
+strix 'AGENT_BROWSER_SESSION=a1 true; agent-browser session'
+matches "and a prefix before anything else, which names nobody" '"tag":"environment"' "$ERR"
 
 # ---- observe
 visit /second
@@ -309,10 +329,29 @@ browse click "$(ref "Delete account")"
 stale "a command whose end nobody saw leaves no snapshot behind"
 wait "$BESIDE"
 equal "though it lived on" 0 "$(cat "$WORK/beside/status")"
-run --agent a1 -- python3 /srv/reach.py "$(devtools_port)"
+run_below --agent a1 -- python3 /srv/reach.py "$(devtools_port)"
 matches "the session's ports are still its own" '^refused' "$OUT"
 snapshot
 browse click "$(ref "Delete account")"
 succeeded "and the session goes on"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive"
+
+# ---- a container in observe: its daemons are passive by themselves
+fixture_stop
+fixture_start observe allow
+cp "$HERE/browser_pages.py" "$INSIDE/srv/"
+cp "$WORK/reach.py" "$INSIDE/srv/reach.py"
+inside python3 /srv/browser_pages.py 8123 1500 >"$WORK/log.pages" 2>"$WORK/pages.err" &
+wait_until 5 grep -q ready "$WORK/log.pages" || bail "the pages are served" "$(cat "$WORK/pages.err")"
+visit /second
+matches "observe opens and looks" 'button "Delete account"' "$SNAPSHOT"
+browse get text button
+equal "and reads" "Delete account" "$OUT"
+browse click "$(ref "Delete account")"
+matches "it acts on nothing" 'target_mutation' "$ERR"
+for action in click evaluate press reload tab_new; do
+	OUT=$(inside python3 /srv/reach.py "$(inside sh -c 'echo /run/cordon-browser/a1-*')/run/a1.sock" $action "$AT/second")
+	matches "nor does its daemon: $action" 'reached.*denied' "$OUT"
+done
+equal "and nothing was sent" 0 "$(requests '^(DELETE|POST)')"

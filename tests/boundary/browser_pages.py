@@ -28,6 +28,10 @@ PAGES = {
     "/popup": HARMLESS + when("popup", "window.open('/second')"),
     "/form": '<form method="post" action="/login"><input name="user" aria-label="User"><input type="submit" value="Sign in"></form>',
     "/dialog": f'<button style="{HERE}" onclick="fetch(confirm(\'Delete?\') ? \'/confirmed\' : \'/cancelled\')">Ask</button>',
+    "/ports": "<script>const ports = location.hash.slice(1).split(',');"
+              "Promise.allSettled(ports.flatMap(p => [fetch(`http://127.0.0.1:${p}/json/version`, {mode: 'no-cors'}),"
+              "new Promise((yes, no) => { const s = new WebSocket(`ws://127.0.0.1:${p}/`); s.onopen = yes; s.onerror = no; })]))"
+              ".then(all => fetch('/ports-tried/' + all.map(one => one.status).join()))</script>",
     "/empty": "<p>nothing",
 }
 

@@ -17,6 +17,9 @@ never_ran() {
 # ---- a refused name, by every way ----
 run -- /srv/deny/rm
 refused "a refused name is refused"
+recorded "before it starts" type=cmd_begin decision=deny rule.id=guarded.destroy
+run_script 'exec /srv/deny/rm'
+check "and by a script" [ "$STATUS" -eq 126 ]
 recorded "and recorded with what it resolved to" decision=deny sys.name=execve sys.exec.resolved=/srv/deny/rm rule.id=guarded.destroy
 echo keep >"$INSIDE/workspace/precious"
 chmod 666 "$INSIDE/workspace/precious"
@@ -48,20 +51,30 @@ ways=(
 	'sh -c "ln /bin/rm /workspace/linked; ./linked precious"'
 	'unlink precious'
 )
-for way in "${ways[@]}"; do
-	run -- bash -c "$way"
+kept() {
 	if [ -e "$INSIDE/workspace/precious" ]; then
-		ok "refused: $way"
+		ok "$1"
 	else
-		not_ok "refused: $way" "status $STATUS" "$OUT" "$ERR"
+		not_ok "$1" "status $STATUS" "$OUT" "$ERR"
 		echo keep >"$INSIDE/workspace/precious"
 	fi
+}
+for way in "${ways[@]}"; do
+	run -- bash -c "$way"
+	kept "refused: $way"
+	run_script "$way"
+	kept "and in a script: $way"
 done
 recorded "ld.so as a way round is recorded" decision=deny sys.exec.path~ld-linux
-run -- sh -c 'cp /bin/ls /workspace/copy && ./copy /workspace/precious'
+run_script 'cp /bin/ls /workspace/copy && ./copy /workspace/precious'
 matches "a copy of an allowed program runs, as an unknown one" precious "$OUT"
 recorded "and is recorded as unreviewed" decision=allow unreviewed=True sys.exec.resolved=/workspace/copy
-cat >"$INSIDE/srv/nested.sh" <<'SH'
+# What is remembered of a program's head holds for that content only: in place it becomes a script of the same size, and a program again.
+run_script 'cp /bin/true turns && ./turns && ./turns && size=$(stat -c %s turns) && printf "%-${size}s" "#!/bin/sh
+echo "a script"; exit 7 #" >turns; ./turns; echo "$?"; cat /bin/true >turns; ./turns; echo "$?"; stat -c %s turns /bin/true | uniq | wc -l'
+equal "a program that turns into a script and back is run as what it is" "a script 7 0 1" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
+recorded "and was judged as a script" decision=allow sys.exec.resolved=/workspace/turns sys.exec.interpreter=/usr/bin/dash
+cat >"$INSIDE/workspace/nested.sh" <<'SH'
 cd /workspace
 printf '#!/bin/rm\n' >one
 printf '#!/workspace/one\n' >two
@@ -72,7 +85,7 @@ printf '#!/srv/allow/date -s\n' >option
 python3 -c 'import os; [os.chmod(x, 0o755) for x in ("one", "two", "three", "loader", "loader2", "option")]'
 for script in one two three loader loader2 option; do ./$script precious; echo "$script $?"; done
 SH
-run -- bash /srv/nested.sh
+run -- bash /workspace/nested.sh
 for script in one two three loader loader2 option; do
 	matches "a refused program as interpreter of an interpreter, or with refused words of a #! line: $script" "$script 126" "$OUT"
 done
@@ -117,9 +130,9 @@ equal "nothing of it is a refusal" 0 "$(records agent=probes decision=deny)"
 
 # ---- as the kernel does ----
 in_folder='mkdir -m 755 /tmp/w-$$ && cd /tmp/w-$$ && '
-same_as_native "scripts and failing execs: same results as without Cordon" sh -c "$in_folder exec $attack odd-files"
-same_as_native "execveat, memfd, /proc/self/fd: same results" sh -c "$in_folder $attack odd-files >/dev/null; exec $attack odd-descriptors"
-same_as_native "odd arguments: same results" sh -c "$in_folder exec $attack odd-arguments"
+same_as_native_script "scripts and failing execs: same results as without Cordon" "$in_folder exec $attack odd-files"
+same_as_native_script "execveat, memfd, /proc/self/fd: same results" "$in_folder $attack odd-files >/dev/null; exec $attack odd-descriptors"
+same_as_native_script "odd arguments: same results" "$in_folder exec $attack odd-arguments"
 
 # ---- threads ----
 run -- $attack threads 12

@@ -10,7 +10,7 @@ sum_of() {
 
 # ---- programs agents can write ----
 large() {	# NAME MIB: an agent's own copy of a program, padded
-	run -- sh -c "cp /srv/allow/ok /workspace/$1 && dd if=/dev/urandom bs=1M count=$2 status=none >>/workspace/$1"
+	run_below -- sh -c "cp /srv/allow/ok /workspace/$1 && dd if=/dev/urandom bs=1M count=$2 status=none >>/workspace/$1"
 	[ "$STATUS" -eq 0 ] || bail "a program of $2 MiB" "$ERR"
 }
 for size in 0 1 5 40; do
@@ -20,7 +20,7 @@ for size in 0 1 5 40; do
 	succeeded "an agent's program of $size MiB runs"
 	recorded "it is recorded with what it holds" agent="size$size" decision=allow certainty=verified "sys.exec.sha256=$sum" "sys.exec.resolved=/workspace/of-$size"
 done
-run -- sh -c 'for i in 1 2 3 4 5 6 7 8; do /workspace/of-40; done; echo done'
+run_below -- sh -c 'for i in 1 2 3 4 5 6 7 8; do /workspace/of-40; done; echo done'
 equal "again and again" done "$OUT"
 equal "each with what it holds" 9 "$(records "sys.exec.resolved=/workspace/of-40" "sys.exec.sha256=$(sum_of /workspace/of-40)")"
 sparse() {	# NAME MIB: a program of that size, mostly holes
@@ -48,7 +48,7 @@ for i in range(40):
     subprocess.run(["/workspace/changing"], check=True)
     print(hashlib.sha256(data).hexdigest())
 PY
-run --agent rewrite -- python3 /srv/bin/rewrite.py
+run_below --agent rewrite -- python3 /srv/bin/rewrite.py
 succeeded "forty programs under one name"
 python3 "$HERE/audit_query.py" --show "$INSIDE/var/lib/cordon/audit" agent=rewrite sys.exec.resolved=/workspace/changing |
 	python3 -c 'import json,sys; [print(json.loads(l)["sys"]["exec"]["sha256"]) for l in sys.stdin]' >"$WORK/recorded"
@@ -56,7 +56,7 @@ equal "each is recorded with what it held" "$OUT" "$(cat "$WORK/recorded")"
 
 # ---- one launch's large programs hold up no other ----
 for i in 1 2 3 4 5 6 7 8 9; do sparse "hole$i" $((20 + i)); done
-run_beside --timeout 20 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /workspace/hole$i & done; wait; echo all ran'
+RUNNER=run_below run_beside --timeout 20 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /workspace/hole$i & done; wait; echo all ran'
 sleep 0.5
 alive "alive while a launch runs nine programs of 20 MiB"
 run -- cp /srv/allow/ok /workspace/small
@@ -67,13 +67,13 @@ equal "all of them ran" "all ran" "$(cat "$WORK/beside/out")"
 equal "verified" 9 "$(records "sys.exec.resolved~^/workspace/hole" decision=allow certainty=verified "sys.exec.sha256~^[0-9a-f]{64}$")"
 # A caller killed while its program is hashed.
 for i in 1 2 3; do sparse "late$i" 300; done
-run --timeout 1 -- sh -c 'for i in 1 2 3; do /workspace/late$i & done; wait'
+run_below --timeout 1 -- sh -c 'for i in 1 2 3; do /workspace/late$i & done; wait'
 equal "a launch that is killed while its program is hashed" 137 "$STATUS"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive afterwards"
 # The enforcer is killed while it hashes.
 for i in 1 2 3; do sparse "last$i" 200; done
-run_beside -- sh -c 'for i in 1 2 3; do /workspace/last$i & done; wait; echo all ended'
+RUNNER=run_below run_beside -- sh -c 'for i in 1 2 3; do /workspace/last$i & done; wait; echo all ended'
 sleep 0.5
 kill -KILL "$(pgrep -P "$PID1" -x cordon-enforcer)"
 wait_until 5 inside $CORDON health

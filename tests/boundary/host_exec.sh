@@ -10,8 +10,8 @@ RESOLVER=$BIN/resolve-workspace-path-f8e24896b498
 INSTALL=$(cat "$HERE/../data/agents-sdk/install-path"; echo x) INSTALL=${INSTALL%x}
 
 agent() {	# PYTHON-TEXT: an agent's own work, as a launch
-	run -- python3 -c "import os, shutil
-$1"
+	printf 'import os, shutil\n%s\n' "$1" >"$INSIDE/srv/agent.py"
+	run_script "exec python3 /srv/agent.py"
 }
 
 # host COMMAND…: leaves STATUS, OUT and ERR. /tmp/ran and /workspace/denied-ran are what an agent's program leaves.
@@ -71,9 +71,9 @@ equal "the layer is active" active "$(layer)"
 plant_all
 host_is_kept_out "the host is kept out"
 for place in "${PLACES[@]}"; do
-	run -- "$place/planted"
+	run_script "exec $place/planted"
 	equal "a launch runs the script in $place as the agent" 1500 "$OUT"
-	run -- sh -c "$place/elf --say && cd $place && ./elf --say"
+	run_script "$place/elf --say && cd $place && ./elf --say"
 	equal "and the program" "allowed allowed" "$(echo $OUT)"
 done
 
@@ -93,7 +93,7 @@ kept_out "another name of the file" /workspace/dir2/hard
 kept_out "a link of an agent's" /tmp/soft
 
 # A process of the agent's is a way into the agents' namespace, where the file may be executed: the link to it is not followed.
-(WORK=$WORK/waits && mkdir "$WORK" && run -- sh -c 'echo $$ > /tmp/pid; exec sleep 4720') 2>/dev/null &
+(WORK=$WORK/waits && mkdir "$WORK" && run_script 'echo $$ > /tmp/pid; exec sleep 4720') 2>/dev/null &
 wait_until 10 inside pgrep -fx 'sleep 4720' || bail "an agent's process runs on"
 pid=$(cat "$INSIDE/tmp/pid")
 host "/proc/$pid/root/workspace/planted"
@@ -178,7 +178,7 @@ equal "and in the layer" degraded "$(layer)"
 PLACES+=(/srv/noexec)
 plant_all
 host_is_kept_out "the host is kept out all the same"
-run -- /srv/noexec/planted
+run_script "exec /srv/noexec/planted"
 check "what the operator mounted noexec is so for agents" [ "$STATUS" -eq 126 ]
 run -- /workspace/planted
 equal "and the rest is not" 1500 "$OUT"

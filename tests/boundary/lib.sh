@@ -132,10 +132,29 @@ run_input() {
 	read_results
 }
 
+# run_script TEXT [RUN-OPTION…]: TEXT as a script of the project. A launch's own text is judged before it starts, a script by what it does.
+run_script() {
+	local script=/workspace/script-$BASHPID.sh
+	printf '%s\n' "$1" >"$INSIDE$script"
+	shift
+	run "$@" -- bash "$script"
+}
+
+# run_below [RUN-OPTION…] -- COMMAND…: the command as a script starts it: judged when it execs, not as a launch.
+run_below() {
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	run_script "exec $(printf '%q ' "$@")" "${options[@]}"
+}
+
 # run_beside …: run, in the background; BESIDE is what to wait for. Its results are nobody's.
 run_beside() {
 	mkdir -p "$WORK/beside"
-	(WORK=$WORK/beside run "$@") &
+	(WORK=$WORK/beside ${RUNNER:-run} "$@") &
 	BESIDE=$!
 }
 
@@ -185,11 +204,24 @@ same_as_native() {
 	native "$@"
 	status=$STATUS out=$OUT
 	run -- "$@"
-	if [ "$STATUS" = "$status" ] && [ "$OUT" = "$out" ] && [ -n "$OUT" ]; then
-		ok "$name"
+	same_results "$name" "$status" "$out"
+}
+
+same_results() {
+	if [ "$STATUS" = "$2" ] && [ "$OUT" = "$3" ] && [ -n "$OUT" ]; then
+		ok "$1"
 	else
-		not_ok "$name" "status native $status, guarded $STATUS; stdout native <, guarded >:" "$(diff <(printf '%s\n' "$out") <(printf '%s\n' "$OUT"))" "$ERR"
+		not_ok "$1" "status native $2, guarded $STATUS; stdout native <, guarded >:" "$(diff <(printf '%s\n' "$3") <(printf '%s\n' "$OUT"))" "$ERR"
 	fi
+}
+
+# same_as_native_script NAME TEXT: the same for a script.
+same_as_native_script() {
+	local status out
+	native bash -c "$2"
+	status=$STATUS out=$OUT
+	run_script "$2"
+	same_results "$1" "$status" "$out"
 }
 
 # records CONDITION…: how many records of the audit log fulfil all; see audit_query.py.

@@ -35,6 +35,23 @@ equal "nothing was lost" 0 "$(records type=audit_drop)"
 check "the log is whole" inside $CORDON audit verify
 alive "alive afterwards"
 
+# ---- refusals to wash the log with ----
+run --agent wash -- /srv/bin/attack-flood wash 20000
+note "$OUT"
+matches "20,000 different files and 5,000 looks at a secret are refused" 'refused=20000 secret=5000' "$OUT"
+folded() {	# CONDITION…: full records, and what sums stand for
+	python3 "$HERE/audit_query.py" --show "$INSIDE/var/lib/cordon/audit" agent=wash decision=deny "$@" | python3 -c 'import json, sys
+lines = [json.loads(l) for l in sys.stdin]
+print(len(lines), sum(l["agg"]["count"] if "agg" in l else 1 for l in lines))'
+}
+read -r full all < <(folded sys.name=openat)
+equal "all are counted" 20000 "$all"
+check "in $full records" test "$full" -lt 1000
+read -r full all < <(folded sys.name=open)
+equal "the looks at the secret, too" 5000 "$all"
+check "in $full records" test "$full" -lt 50
+equal "nothing was lost" 0 "$(records type=audit_drop)"
+
 # ---- a disk that is full, under load; then there is room again ----
 fixture_stop
 echo 'mount -t tmpfs -o size=3m,mode=0755 tmpfs /var/lib/cordon' >"$WORK/before"

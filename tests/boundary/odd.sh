@@ -36,6 +36,11 @@ equal "the listener got nothing" 0 "$(connections "$WORK/denied")"
 check "nothing refused ran" test ! -e "$INSIDE/workspace/denied-ran"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 
+# ---- core dumps ----
+run -- sh -c 'ulimit -c unlimited; ln -sf /srv/open/through-link /workspace/core; (cd /srv/open && sh -c "kill -SEGV \$\$"); (cd ~/.ssh && sh -c "kill -SEGV \$\$"); cd /workspace && sh -c "kill -SEGV \$\$"; true'
+equal "a core is dumped in no place that agents cannot write" target "$(ls -A "$INSIDE/srv/open" | grep -v -x setuid)"
+equal "nor under a protected name" id_ed25519 "$(ls -A "$INSIDE/home/agent/.ssh")"
+
 # ---- what a process calls itself ----
 run -- cp $attack /workspace/spoof
 run --agent spoof -- /workspace/spoof spoof

@@ -68,6 +68,14 @@ equal "a command that asks its parent to trace it is let go" "traced ok" "$OUT"
 run -- /srv/bin/attack-root debugs
 equal "debugging a child of one's own works" "debugs ok" "$OUT"
 alive "alive"
+# Of a pid namespace, reboot(2) kills the first process.
+run --user root -- python3 -c 'import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for command in (0x01234567, 0x4321fedc, 0xcdef0123):
+    print("rebooted" if libc.syscall(169, 0xfee1dead, 672274793, command, 0) == 0 else "refused")'
+equal "root does not reboot the container" "refused refused refused" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
+check "PID 1 lives" kill -0 "$PID1"
+
 # Root may have leases there: nothing of Cordon's waits for one.
 kill -KILL "$(pgrep --ns "$PID1" --nslist pid -x sleep)" 2>/dev/null
 wait "$BESIDE"

@@ -38,7 +38,7 @@ equal "a launch of one agent cannot signal one of another" "signal EPERM" "$OUT"
 run --agent other -- $attack signal "$target"
 equal "one of the same agent can" "signal ok" "$OUT"
 wait $beside
-run_beside --agent other -- sh -c 'exec sleep 61'
+RUNNER=run_below run_beside --agent other -- sh -c 'exec sleep 61'
 sleeper() {
 	inside sh -c 'for p in /proc/[0-9]*; do [ "$(tr "\0" " " <$p/cmdline)" = "sleep 61 " ] && echo ${p#/proc/}; done; true' 2>/dev/null | grep .
 }
@@ -49,18 +49,49 @@ write_files='for f in "$@"; do (echo 700 >"$f") 2>/dev/null && echo "wrote $f"; 
 files=()
 for pid in 1 "$keeper" "$target"; do files+=("/proc/$pid/oom_score_adj" "/proc/$pid/task/$pid/comm" "/proc/$pid/coredump_filter" "/proc/$pid/clear_refs"); done
 before=$(inside sh -c 'cat "$@" 2>/dev/null' sh "${files[@]}")
-run --agent third -- sh -c "$write_files" sh "${files[@]}"
+run_below --agent third -- sh -c "$write_files" sh "${files[@]}"
 equal "files of /proc that stand for Cordon's processes or another agent's are not written" tried "$OUT"
-run --user root -- sh -c "$write_files" sh "${files[@]}"
+run_below --user root -- sh -c "$write_files" sh "${files[@]}"
 equal "by root neither" tried "$OUT"
 equal "and say what they said" "$before" "$(inside sh -c 'cat "$@" 2>/dev/null' sh "${files[@]}")"
 recorded "each is recorded" decision=deny sys.path.path="/proc/$target/oom_score_adj" rule.id=path.outside
-run --agent other -- sh -c "$write_files" sh "/proc/$target/oom_score_adj" "/proc/$target/mem"
+run_below --agent other -- sh -c "$write_files" sh "/proc/$target/oom_score_adj" "/proc/$target/mem"
 equal "the same agent's may be, but not its memory" "wrote /proc/$target/oom_score_adj tried" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
 inside kill "$target"
 wait "$BESIDE"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive after all that"
+
+# ---- a process group whose leader has ended ----
+cat >"$INSIDE/srv/bin/leaderless.py" <<'PY'
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open("/workspace/group", "w").write(str(os.getpgrp()))
+        print("stays", flush=True)
+        time.sleep(3)
+        print("stayed", flush=True)
+    os._exit(0)
+os.wait()
+time.sleep(3.3)
+PY
+for user in agent root; do
+	rm -f "$INSIDE/workspace/group"
+	run_beside --agent leaderless -- python3 /srv/bin/leaderless.py
+	wait_until 5 grep -q stays "$WORK/beside/out" || bail "a group without its leader" "$(cat "$WORK/beside/err")"
+	run --agent third --user $user -- python3 -c 'import os, resource, sys
+g = int(open("/workspace/group").read())
+def attempt(name, act):
+    try: act(); print(name, "done")
+    except OSError as e: print(name, e.strerror)
+attempt("group", lambda: os.kill(-g, 9))
+attempt("killpg", lambda: os.killpg(g, 19))
+attempt("priority", lambda: os.setpriority(os.PRIO_PGRP, g, 19))'
+	equal "$user of another agent: no signal, no stop, no priority" "" "$(grep done <<<"$OUT")"
+	wait "$BESIDE"
+	matches "the group lives ($user)" stayed "$(cat "$WORK/beside/out")"
+done
 
 # ---- leases and locks on what the supervisor, or everybody, opens ----
 for user in root agent; do

@@ -38,7 +38,7 @@ PERMIT
 fixture_start guarded allow
 mkdir "$INSIDE/srv/programs"
 cp "$HERE"/programs/* "$INSIDE/srv/programs/"
-RUN_SECONDS=600
+RUN_SECONDS=1200
 
 # compare NAME FILE: in a new folder of the same name, with the launch's environment, and nothing in /tmp.
 compare() {
@@ -49,7 +49,7 @@ compare() {
 	cp "$WORK/out" "$WORK/native.out"
 	cp "$WORK/err" "$WORK/native.err"
 	cp "$WORK/status" "$WORK/native.status"
-	run -- sh -c "$command"
+	run_below -- sh -c "$command"
 	differences=$(for part in status out err; do diff -a "$WORK/native.$part" "$WORK/$part" | sed "s/^/$part /"; done)
 	if [ "$(cat "$WORK/native.status")" -eq 77 ]; then
 		skip "$name" "$(tail -n 1 "$WORK/native.out")"

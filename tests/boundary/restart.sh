@@ -37,7 +37,7 @@ PY
 load() {	# SECONDS: two launches, into $WORK/hammer and $WORK/connects
 	(WORK=$WORK/load1 && mkdir -p "$WORK" && run --agent hammer -- /srv/bin/attack-processes hammer 6 "$1" && cp "$WORK/out" "$WORK/result"; cp "$WORK/err" "$WORK/errors") &
 	LOAD1=$!
-	(WORK=$WORK/load2 && mkdir -p "$WORK" && run --agent connects -- python3 /srv/bin/connects.py "$1" && cp "$WORK/out" "$WORK/result"; cp "$WORK/err" "$WORK/errors") &
+	(WORK=$WORK/load2 && mkdir -p "$WORK" && run_script "exec python3 /srv/bin/connects.py $1" --agent connects && cp "$WORK/out" "$WORK/result"; cp "$WORK/err" "$WORK/errors") &
 	LOAD2=$!
 }
 
@@ -118,7 +118,7 @@ for n in range(10000):
     open("/workspace/beat", "w").write(str(n))
     time.sleep(0.02)
 PY
-(WORK=$WORK/lost && mkdir "$WORK" && run --agent lost -- python3 /srv/bin/writes.py) &
+(WORK=$WORK/lost && mkdir "$WORK" && run_script "exec python3 /srv/bin/writes.py" --agent lost) &
 lost=$!
 wait_until 10 test -s "$INSIDE/workspace/beat" || bail "a launch that writes runs"
 for i in 1 2 3 4 5 6; do

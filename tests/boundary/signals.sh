@@ -40,7 +40,7 @@ for c in children:
 print("stops", n)
 PY
 cp "$WORK/stop.py" "$INSIDE/srv/bin/stop.py"
-run -- python3 /srv/bin/stop.py
+run_script "exec python3 /srv/bin/stop.py"
 note "$OUT"
 equal "stopped and continued callers lose nothing" 4 "$(grep -c 'hammered done=[1-9][0-9]* failed=0 killed=0' <<<"$OUT")"
 equal "nothing is left stopped or traced" "" "$(stuck)"

@@ -27,7 +27,7 @@ succeeded "every spelling is answered"
 equal "none connects" "" "$(grep ' ok$' <<<"$OUT" | grep -v '^family-unspec' | tr '\n' ';')"
 none_reached "every spelling"
 recorded "refusals are recorded with the address" decision=deny sys.name=connect sys.sock.addr=10.99.0.1 sys.sock.port=8000 tag=network_guard
-run -- sh -c 'curl -s -m 3 http://174260225:8000/; curl -s -m 3 http://0x0a630001:8000/; curl -s -m 3 http://10.6488065:8000/; bash -c "echo >/dev/tcp/10.99.0.1/8000"; python3 -c "import socket; socket.create_connection((\"10.99.0.1\", 8000), 2)"'
+run_below -- sh -c 'curl -s -m 3 http://174260225:8000/; curl -s -m 3 http://0x0a630001:8000/; curl -s -m 3 http://10.6488065:8000/; bash -c "echo >/dev/tcp/10.99.0.1/8000"; python3 -c "import socket; socket.create_connection((\"10.99.0.1\", 8000), 2)"'
 none_reached "decimal, hexadecimal and short spellings"
 run --user root -- $attack forms 10.99.0.1 8000
 none_reached "as root"
@@ -42,6 +42,59 @@ done
 run -- $attack reach 0.0.0.0 8002
 equal "0.0.0.0 is loopback" "reach ECONNREFUSED" "$OUT"
 none_reached "loopback"
+
+# ---- the proxy's port elsewhere, metadata and link-local addresses, the names that lead to them ----
+inside ip address add 169.254.169.254/32 dev lo
+inside ip address add 100.100.100.200/32 dev lo
+inside ip address add fd00:ec2::254/128 dev lo
+listen 10.99.0.1 48080 0 "$WORK/elsewhere"
+listen 169.254.169.254 80 0 "$WORK/metadata"
+listen 100.100.100.200 80 0 "$WORK/metadata2"
+listen fd00:ec2::254 80 0 "$WORK/metadata6"
+for where in "10.99.0.1 48080" "169.254.169.254 80" "100.100.100.200 80"; do
+	for user in agent root; do
+		run --user $user -- $attack forms $where
+		equal "$where as $user: no spelling connects" "" "$(grep ' ok$' <<<"$OUT" | grep -v '^family-unspec' | tr '\n' ';')"
+	done
+done
+run -- sh -c 'curl -s -m 3 http://169.254.169.254/; curl -s -m 3 http://2852039166/; curl -s -m 3 http://0xa9fea9fe/; curl -s -m 3 -g "http://[::ffff:169.254.169.254]/"; curl -s -m 3 -g "http://[fd00:ec2::254]/"; curl -s -m 3 -g "http://[fd00:ec2::254%lo]/"'
+sleep 0.1
+equal "none of these listeners got anything" 0 "$(cat "$WORK/elsewhere" "$WORK/metadata" "$WORK/metadata2" "$WORK/metadata6" | grep -c accepted)"
+
+# ---- the proxy's place ----
+cat >"$INSIDE/srv/bin/places.py" <<'PY'
+import errno, fcntl, os, socket, struct
+def attempt(name, act):
+    try:
+        act()
+        print(name, "ok")
+    except OSError as e:
+        print(name, errno.errorcode[e.errno])
+def bound(port, *options, host="127.0.0.1"):
+    s = socket.socket()
+    for option in options:
+        s.setsockopt(socket.SOL_SOCKET, option, 1)
+    s.bind((host, port))
+    s.listen()
+for host in ("127.0.0.1", "0.0.0.0"):
+    attempt("proxy-port " + host, lambda: bound(48080, host=host))
+    attempt("proxy-port-reuse " + host, lambda: bound(48080, socket.SO_REUSEADDR, socket.SO_REUSEPORT, host=host))
+attempt("privileged", lambda: bound(80))
+s = socket.socket()
+attempt("mark", lambda: s.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 1))
+attempt("transparent", lambda: s.setsockopt(socket.SOL_IP, 19, 1))
+attempt("priority-7", lambda: s.setsockopt(socket.SOL_SOCKET, 12, 7))
+attempt("repair", lambda: s.setsockopt(socket.IPPROTO_TCP, 19, 1))
+attempt("setuid", lambda: os.setuid(13))
+attempt("setgid", lambda: os.setgid(13))
+attempt("groups", lambda: os.setgroups([0, 13]))
+attempt("tun", lambda: fcntl.ioctl(os.open("/dev/net/tun", os.O_RDWR), 0x400454ca, struct.pack("16sH22s", b"tun0", 1, b"")))
+PY
+for user in agent root; do
+	run --user $user -- python3 /srv/bin/places.py
+	equal "$user: neither the proxy's port, marks, nor another user's rights" "" "$(grep ' ok$' <<<"$OUT" | tr '\n' ';')"
+	matches "$user: all were tried" 'tun' "$OUT"
+done
 
 # ---- races ----
 run -- $attack race-address 127.0.0.1 8001 10.99.0.1 8000 20000

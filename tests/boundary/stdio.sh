@@ -57,6 +57,7 @@ matches "Ctrl-C arrives" 'interrupted' "$(terminal interrupt)"
 found=$(terminal typed)
 matches "typed text does not arrive in guarded" 'nothing typed' "$found"
 recorded "and is recorded" tag=unreviewable_stdin
+equal "typing all the while disturbs neither output nor signals nor size" "4000 lines whole" "$(terminal flood | tail -n 1 | tr -d '\r')"
 run -- sh -c 'tty; ls /dev/pts'
 matches "a launch without a terminal has none" 'not a tty' "$OUT"
 alive "alive"

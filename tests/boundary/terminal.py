@@ -69,6 +69,34 @@ def case_size():
     show(finish(pid, master))
 
 
+def case_flood():
+    """What is typed all the while, Ctrl-C among it, neither garbles the output nor keeps a new size or the end from arriving."""
+    pid, master = start("--", "python3", "-c", "import os, signal, sys, termios, time\n"
+                        "modes = termios.tcgetattr(0); modes[3] = modes[3] & ~termios.ECHO | termios.NOFLSH; termios.tcsetattr(0, termios.TCSANOW, modes)\n"
+                        "signal.signal(signal.SIGINT, lambda *a: None)\n"
+                        "signal.signal(signal.SIGWINCH, lambda *a: os._exit(0) if os.get_terminal_size(0).lines == 44 else None)\n"
+                        "print('ready', flush=True)\n"
+                        "for i in range(4000): print('line %d of the output, which is whole' % i, flush=True)\n"
+                        "print('sized', flush=True)\nwhile True: time.sleep(0.1)")
+    seen = read_until(master, b"ready")
+    os.set_blocking(master, False)
+    end = time.time() + 20
+    while b"sized" not in seen and time.time() < end:
+        readable, writable, _ = select.select([master], [master], [], 0.2)
+        if writable:
+            try:
+                os.write(master, b"rm -rf /\n\x1b[A\x03y\n\x04\x1a\x1c")
+            except BlockingIOError:
+                pass
+        if readable:
+            seen += os.read(master, 65536)
+    os.set_blocking(master, True)
+    set_size(master, 44, 88)
+    lines = [line for line in seen.decode(errors="replace").replace("\r", "").split("\n") if line.startswith("line ")]
+    finish(pid, master)
+    print(len(lines), "lines", "whole" if lines == ["line %d of the output, which is whole" % i for i in range(4000)] else "garbled")
+
+
 def case_resize():
     pid, master = start("--", "python3", "-c", "import os, signal\n"
                         "signal.signal(signal.SIGWINCH, lambda *a: (os.write(1, b'%d %d' % tuple(reversed(os.get_terminal_size(0)))), os._exit(0)))\n"

@@ -114,14 +114,20 @@ wait_until 10 inside pgrep -fx 'sleep 4712' || bail "another runs on"
 run -- sh -lc "pkill -f -- 'sleep 4712' >/dev/null 2>&1 || true"	# which may end itself: the words stand in its own command line
 check "a command is ended by its words" wait_until 5 inside sh -c '! pgrep -fx "sleep 4712"'
 
-# A new enforcer knows of a running launch what the first one knew.
-noted bash -c "echo > /tmp/waits; until [ -e /tmp/go ]; do sleep 0.1; done; mkdir -p $STAGE && echo passed > /tmp/passed"
-wait_until 10 test -e "$INSIDE/tmp/waits" || bail "a launch waits"
+# A new enforcer knows of a running launch what the first one knew: this one waits in its redirection, between what its template makes.
+PREPARE='pid_path="$1"
+pid_user="$2"
+pid_parent="$(dirname "$pid_path")"
+mkdir -p "$pid_parent" && chmod 0711 "$pid_parent" && : > "$pid_path" && chown "$pid_user" "$pid_path" && chmod 0600 "$pid_path"
+'
+plant "mkfifo -m 666 $STAGE/${UUID}_fifo; chown agent $STAGE $STAGE/${UUID}_fifo; chmod 700 $STAGE"
+background sh -lc "$PREPARE" sh $STAGE/${UUID}_fifo agent
+wait_until 10 inside sh -c "[ \$(stat -c %a $STAGE) = 711 ]" || bail "a launch waits"
 enforcer=$(inside pgrep -P 1 -f 'cordond.*enforcer' | head -n 1)
 inside kill -KILL "${enforcer:-none}" || bail "the enforcer is found"
 wait_until 10 inside sh -c "new=\$(pgrep -P 1 -f 'cordond.*enforcer' | head -n 1) && [ -n \"\$new\" ] && [ \"\$new\" != $enforcer ] && $CORDON health" || bail "a new enforcer stands"
-plant 'touch /tmp/go'
-check "a launch of before is still the host's wrap" wait_until 10 test -e "$INSIDE/tmp/passed"
+timeout 10 cat "$INSIDE$STAGE/${UUID}_fifo"
+check "a launch of before is still the host's" wait_until 10 inside sh -c "[ \$(stat -c %a $STAGE/${UUID}_fifo) = 600 ]"
 
 # ---- nearly the same
 
@@ -179,19 +185,20 @@ recorded "and the host's exec names it" rule.id=sdk.install.path decision=allow
 fixture_stop
 fixture_start guarded allow
 git='set -e; export HOME=/home/agent; cd /workspace; git init -q -b main r; cd r; git config user.name A; git config user.email a@example.test; echo 1 > f; git add f'
-passes "git -c commit" bash -c "$git; git -c a.b=c commit -q -m one"
+done_by() { run_script "$2"; succeeded "$1"; }
+done_by "git -c commit" "$git; git -c a.b=c commit -q -m one"
 equal "with its maintenance" "" "$ERR"
-passes "git -c clone over a transport" bash -c 'cd /workspace && git -c protocol.file.allow=always clone -q file:///workspace/r copy && cat copy/f'
+done_by "git -c clone over a transport" 'cd /workspace && git -c protocol.file.allow=always clone -q file:///workspace/r copy && cat copy/f'
 equal "the file is there" 1 "$OUT"
-passes "git -c of a submodule: a shell between two gits" bash -c 'cd /workspace/copy && git -c protocol.file.allow=always submodule --quiet add file:///workspace/r sub && cat sub/f'
-passes "git -c of an alias" bash -c "cd /workspace/r && git -c x.y=handed -c alias.z='!git config x.y' z"
+done_by "git -c of a submodule: a shell between two gits" 'cd /workspace/copy && git -c protocol.file.allow=always submodule --quiet add file:///workspace/r sub && cat sub/f'
+done_by "git -c of an alias" "cd /workspace/r && git -c x.y=handed -c alias.z='!git config x.y' z"
 equal "the alias has what git was given" handed "$OUT"
-run -- bash -c "cd /workspace/r && GIT_CONFIG_PARAMETERS=\"'x.y'='own'\" git config x.y"
+run_script "cd /workspace/r && GIT_CONFIG_PARAMETERS=\"'x.y'='own'\" git config x.y"
 check "a shell sets no such name itself" [ "$STATUS" -ne 0 ]
 equal "and git did not see it" "" "$OUT"
-run -- bash -c "cd /workspace/r && git -c x.y=handed -c alias.z='!GIT_CONFIG_PARAMETERS=\"'\\''x.y'\\''='\\''own'\\''\" git config x.y' z"
+run_script "cd /workspace/r && git -c x.y=handed -c alias.z='!GIT_CONFIG_PARAMETERS=\"'\\''x.y'\\''='\\''own'\\''\" git config x.y' z"
 equal "nor does one that git runs" "" "$OUT"
 run -- python3 -c 'import os; os.environ["GIT_CONFIG_PARAMETERS"] = "'"'x.y'='own'"'"; os.execvp("git", ["git", "-C", "/workspace/r", "config", "x.y"])'
 equal "nor an interpreter" "" "$OUT"
-run -- bash -c "cd /workspace/r && git -c alias.z='!LD_PRELOAD=/tmp/x.so git version' z"
+run_script "cd /workspace/r && git -c alias.z='!LD_PRELOAD=/tmp/x.so git version' z"
 equal "nor another name" "" "$OUT"

@@ -55,9 +55,25 @@ launch() {	# COMMAND…: as an agent; both outputs
 }
 URL=https://target.test:8443/page.html
 
+# An agent's database of an earlier start: its pkcs11.txt names a library, which certutil must not load.
+command -v gcc >/dev/null && gcc -shared -o "$WORK/evil.so" -x c - <<'EVIL'
+#include <stdlib.h>
+__attribute__((constructor)) static void run(void) { system("id -u >>/tmp/cordon-evil-ran"); }
+EVIL
+rm -f /tmp/cordon-evil-ran
+cat >>"$WORK/before" <<'BEFORE'
+mkdir -p /run/agent/.pki/nssdb
+certutil -N -d sql:/run/agent/.pki/nssdb --empty-password
+openssl x509 -in "$work/target/image.pem" | certutil -A -d sql:/run/agent/.pki/nssdb -n "an agents own" -t ,,
+printf 'library=%s\nname=evil\n' "$work/evil.so" >>/run/agent/.pki/nssdb/pkcs11.txt
+chown -R 61998:61998 /run/agent
+BEFORE
 start_ready
 check "files, NSS databases and Java are looked at" wait_until 60 is_service trust-java ready
 equal "the system's files are ready" "ready " "$(service trust-files)"
+check "no library of an agent's was loaded for it" test ! -e /tmp/cordon-evil-ran
+sed -i '/evil/d' "/proc/$OUTER/root/run/agent/.pki/nssdb/pkcs11.txt"
+equal "and what the agent's database held is still there" 2 "$(inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb | grep -c 'an agents own\|Cordon CA')"
 matches "so are the databases" '^ready [0-9]+ homes' "$(service trust-nss)"
 inside "$BUILD/cordon" doctor >"$WORK/doctor"
 matches "doctor says so" 'trust-nss +ready' "$(cat "$WORK/doctor")"
@@ -136,6 +152,7 @@ sed -i '/agent\/.pki/d; /rm -f .etc.ssl/d' "$WORK/before"
 
 # The image's own variables: roots that they named stay believed, what they left out of the proxy stays out. A variable may
 # name the system's own store. The certificate is renewed every few seconds.
+sed -i 's/"alive_ms": 15000/"alive_ms": 500/' "$WORK/policies/services/mitmproxy.json"	# it must be seen as ours with either certificate
 start_ready "SSL_CERT_FILE=$WORK/target/image.pem" REQUESTS_CA_BUNDLE=/etc/ssl/certs/ca-certificates.crt "no_proxy=intern.test" CORDON_CA_RENEW_S=3
 check "a root that the image named is in the bundle" inside openssl verify -no-CApath -CAfile /etc/cordon/trust/bundle.pem "$WORK/target/image.pem"
 equal "the variable names the bundle now" /etc/cordon/trust/bundle.pem "$(launch printenv SSL_CERT_FILE)"
@@ -167,6 +184,7 @@ client "a new client gets its page" curl "$PAGE" curl -sS "$URL"
 touch "$WORK/enough"
 wait "$keeps"
 matches "and so did the running one, all the time" 'ended well' "$(cat "$WORK/keeps")"
+equal "nor was the proxy taken for another's" 0 "$(inside "$BUILD/cordon" status --json | /usr/bin/python3 -c 'import json,sys; print(sum(s["restarts"] for s in json.load(sys.stdin)["services"]))')"
 matches "metrics tell when it ends" 'cordon_ca_expiry_timestamp_seconds [0-9]{10}' "$(inside "$BUILD/cordon" metrics)"
 kill -TERM "$OUTER"
 ended 12

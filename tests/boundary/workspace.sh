@@ -68,7 +68,7 @@ protected_names() {
 	local way
 	run -- sh -c 'cd /workspace/app && git status --porcelain && git log --format=%s && git diff --stat && echo done'
 	equal "$1: git status, log and diff work" "first done" "$(grep -v '^[ ?MD]' <<<"$OUT" | tr '\n' ' ' | sed 's/ $//')"
-	run -- sh -c 'cd /workspace/app && echo more >>src/main.c && git commit -qam second; status=$?; sed -i \$d src/main.c; exit $status'
+	run_below -- sh -c 'cd /workspace/app && echo more >>src/main.c && git commit -qam second; status=$?; sed -i \$d src/main.c; exit $status'
 	if [ "$STATUS" -ne 0 ] && [[ $ERR == *"Read-only file system"* ]] && [[ $ERR == *path.frozen* ]]; then
 		ok "$1: git commit fails and says why"
 	else
@@ -77,7 +77,7 @@ protected_names() {
 	recorded "$1: and it is recorded" type=syscall rule.id=path.frozen errno=EROFS
 	tree "$INSIDE/workspace/app/.git" >"$WORK/git-before"
 	while IFS= read -r way; do
-		run -- python3 -c "
+		run_below -- python3 -c "
 import os, ctypes, socket
 os.chdir('/workspace/app')
 libc = ctypes.CDLL(None, use_errno=True)
@@ -178,7 +178,7 @@ changes() {	# KIND
 	tar -C "$INSIDE/workspace/app" -cf - --exclude=./deep-folder-name . | tar -C "$base" -xf -
 	equal "$1: no changes at first" "" "$(inside $CORDON workspace list app)"
 	equal "$1: and an empty diff" "" "$(inside $CORDON workspace diff app)"
-	run -- python3 -c "$CHANGES"
+	run_below -- python3 -c "$CHANGES"
 	succeeded "$1: an agent works"
 	inside $CORDON workspace list app >"$WORK/list" 2>"$WORK/list.err"
 	sed "s|$deep|deep/_/|" "$WORK/list" >"$WORK/list-$1"

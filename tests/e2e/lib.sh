@@ -98,6 +98,20 @@ same() {
 	fi
 }
 
+# put_script NAME TEXT: a script of the project in both containers, past every launch. A launch's own text is judged before it starts, a script by what it does.
+put_script() {
+	local container
+	for container in $(docker ps -q -f "name=^$RUN-"); do
+		docker exec -i -u 0 -e PATH="$PLAIN_PATH" "$container" /bin/sh -c "cat > /workspace/$1 && chmod 644 /workspace/$1" <<<"$2"
+	done
+}
+
+# same_script NAME TEXT: same, for a script.
+same_script() {
+	put_script script.sh "$2"
+	same "$1" bash /workspace/script.sh
+}
+
 # same_status NAME COMMAND…: as same, for what prints process ids or the like.
 same_status() {
 	local name=$1

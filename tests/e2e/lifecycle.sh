@@ -10,9 +10,10 @@ AWAY='python3 -c "import os,sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:
 client_of() {	# TEXT: the cordon client whose arguments hold it
 	host "for p in /proc/[0-9]*; do [ \"\$(readlink \$p/exe)\" = /usr/bin/cordon ] && tr '\\0' ' ' < \$p/cmdline | grep -qF '$1' && echo \${p##*/}; done; true" | head -n 1
 }
-docker exec "$GUARDED" bash -c "sleep 3001 & ($AWAY sleep 3002 &) ; sleep 3003" >/dev/null 2>&1 &
+put_script tree.sh "sleep 3001 & ($AWAY sleep 3002 &) ; sleep 3003"
+docker exec "$GUARDED" bash /workspace/tree.sh >/dev/null 2>&1 &
 check "a tree runs" wait_until 10 host 'pgrep -fx "sleep 3001" && pgrep -fx "sleep 3002" && pgrep -fx "sleep 3003"'
-client=$(client_of 'sleep 3003')
+client=$(client_of 'tree.sh')
 matches "its client is a process of cordon" '^[0-9]+$' "$client"
 host "kill -KILL $client"
 check "the client is killed: the whole tree is gone" wait_until 10 host '! pgrep -f "sleep 300[123]"'
@@ -20,7 +21,8 @@ check "the client is killed: the whole tree is gone" wait_until 10 host '! pgrep
 # The main process ends: the client ends with its status at once; what it left behind stays guarded.
 SECONDS=0
 status=0
-docker exec "$GUARDED" bash -c "$AWAY sleep 3010 >/dev/null 2>&1 </dev/null & exit 4" || status=$?
+put_script daemon.sh "$AWAY sleep 3010 >/dev/null 2>&1 </dev/null & exit 4"
+docker exec "$GUARDED" bash /workspace/daemon.sh || status=$?
 equal "the main process's status" 4 "$status"
 check "at once, though a daemon is left" [ "$SECONDS" -lt 5 ]
 check "which lives on" wait_until 5 host 'pgrep -fx "sleep 3010"'

@@ -53,11 +53,19 @@ for text in "curl -sS --max-time 5 --noproxy '*' http://$address:9099/" \
 	output=$(agent bash -lc "$text" 2>/dev/null) || status=$?
 	check "an error: $text" [ "$status" -ne 0 ]
 	equal "and no byte: $text" "" "$output"
+	put_script text.sh "$text"
+	status=0
+	output=$(agent bash /workspace/text.sh 2>/dev/null) || status=$?
+	equal "in a script an error and no byte" "yes " "$([ "$status" -ne 0 ] && echo yes) $output"
 done
 equal "the listener was reached by no agent" "$reached" "$(grep -c reached "$WORK/listen.log")"
 status=0
 agent curl -sS --max-time 5 --noproxy '*' http://169.254.169.254/ >/dev/null 2>"$WORK/err" || status=$?
-check "metadata is refused at once, not by a timeout" [ "$status" -eq 7 ]
+check "metadata is refused before it starts" [ "$status" -eq 126 ]
+put_script text.sh "curl -sS --max-time 5 --noproxy '*' http://169.254.169.254/"
+status=0
+agent bash /workspace/text.sh >/dev/null 2>"$WORK/err" || status=$?
+check "in a script at once, not by a timeout" [ "$status" -eq 7 ]
 
 # System calls that are nobody's business here.
 for call in 'unshare -Ur true' 'mount -t tmpfs none /mnt' 'python3 -c "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"' \

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 start_guarded
 start_plain
-STAGING=/tmp/sandbox-docker-archive
+STAGING=/tmp/sandbox-docker-archive UUID=0123456789abcdef0123456789abcde
 
 same "the workspace is there" test -d /workspace
 STATUS=1 same "a folder is not" test -d /workspace/none
@@ -13,14 +13,14 @@ same "mkdir -p again" mkdir -p -- /workspace/src/deep
 
 # exec_command: the staging wrapper writes a pid file, then becomes the command.
 wrapper='mkdir -p "$1" && printf "%s" "$$" > "$2" && shift 2 && exec "$@"'
-staged() { printf '%s\0' sh -lc "$wrapper" sh "$STAGING" "$STAGING/$1_pty.pid" bash -lc "$2"; }
-mapfile -d '' -t command < <(staged one 'cd /workspace && echo "out $((40 + 2))" && echo "err" >&2 && exit 5')
+staged() { printf '%s\0' sh -lc "$wrapper" sh "$STAGING" "$STAGING/$UUID$1_pty.pid" bash -lc "$2"; }
+mapfile -d '' -t command < <(staged 1 'cd /workspace && echo "out $((40 + 2))" && echo "err" >&2 && exit 5')
 STATUS=5 same "exec_command" "${command[@]}"
 OPTIONS=(-i)
-mapfile -d '' -t command < <(staged two 'cat; echo "eof $?"')
+mapfile -d '' -t command < <(staged 2 'cat; echo "eof $?"')
 same "exec_command with its input closed at once" "${command[@]}"
 OPTIONS=()
-equal "the pid file holds a number" yes "$(docker exec "$GUARDED" cat -- "$STAGING/one_pty.pid" | grep -Eqx '[0-9]+' && echo yes)"
+equal "the pid file holds a number" yes "$(docker exec "$GUARDED" cat -- "$STAGING/${UUID}1_pty.pid" | grep -Eqx '[0-9]+' && echo yes)"
 
 # Files: write through stdin, read back.
 head -c 200000 /dev/urandom >"$WORK/blob"
@@ -55,10 +55,10 @@ equal "an archive cannot reach past the workspace by a planted link" "" "$(
 	host 'ls /etc/planted 2>/dev/null')"
 
 # Processes: a command that runs on, the SDK's ways to end it.
-mapfile -d '' -t command < <(staged three 'sleep 4711')
+mapfile -d '' -t command < <(staged 3 'sleep 4711')
 docker exec -d "$GUARDED" "${command[@]}"
 check "a detached command runs" wait_until 10 host 'pgrep -fx "sleep 4711"'
-pid=$(docker exec "$GUARDED" cat -- "$STAGING/three_pty.pid")
+pid=$(docker exec "$GUARDED" cat -- "$STAGING/${UUID}3_pty.pid")
 docker exec "$GUARDED" kill -KILL "$pid" >/dev/null 2>&1
 check "kill -KILL of the recorded pid ends it" wait_until 10 host '! pgrep -fx "sleep 4711"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4712'
@@ -66,7 +66,7 @@ check "another runs" wait_until 10 host 'pgrep -fx "sleep 4712"'
 docker exec -d "$PLAIN" sh -lc 'sleep 4712'
 wait_until 10 docker exec "$PLAIN" pgrep -fx "sleep 4712"
 # The pattern is in the shell's own arguments too: it ends itself, with Cordon and without.
-STATUS=143 same_status "pkill -f as the SDK sends it" sh -lc "pkill -f -- 'sleep 4712' || true"
+STATUS=143 same_status "pkill -f as the SDK sends it" sh -lc "pkill -f -- 'sleep 4712' >/dev/null 2>&1 || true"
 check "pkill -f ends it" wait_until 10 host '! pgrep -fx "sleep 4712"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4713'
 wait_until 10 host 'pgrep -fx "sleep 4713"'
@@ -87,6 +87,7 @@ for place in /workspace /tmp /dev/shm /home/agent; do
 	docker exec "$GUARDED" "$place/planted" >/dev/null 2>&1
 	equal "an agent's script in $place by its path is not executed" 126 "$?"
 	[ "$place" != /dev/shm ] || continue	# the engine's own mount is noexec, and stays so for agents
-	docker exec "$GUARDED" sh -c "$place/planted"
+	put_script run.sh "$place/planted"
+	docker exec "$GUARDED" bash /workspace/run.sh
 	equal "and in a launch it is" agent "$(host 'stat -c %U /tmp/ran; rm -f /tmp/ran')"
 done

@@ -17,7 +17,7 @@ on_terminal() {
 on_terminal -- docker exec -it "$GUARDED" sh -c 'tty; echo; exit 5'
 equal "the command's status" 5 "$status"
 matches "it has a terminal" '/dev/pts/[0-9]+' "$output"
-on_terminal wait:ready type:'\x03' -- docker exec -it "$GUARDED" sh -c 'echo ready; exec sleep 60'
+on_terminal wait:ready type:'\x03' -- docker exec -it "$GUARDED" sh -c 'echo ready; sleep 60'
 equal "Ctrl-C ends it" 130 "$status"
 on_terminal wait:ready type:'secret words\n' pause:1 type:'\x03' -- docker exec -it "$GUARDED" sh -c 'echo ready; cat > /workspace/typed'
 equal "after typing, Ctrl-C still ends it" 130 "$status"

@@ -3,7 +3,7 @@
  * The policy loader on any files: a folder is read whole or refused with the place of its fault, and what was read can be judged by.
  *
  * An input is pieces, with a byte 0xff between them (no JSON text holds one). The first byte of a piece, "A" and on, chooses the file of the
- * folder that the rest of it becomes; the others stay as they are in tests/fuzz/policy, a small folder that has every key.
+ * folder that the rest of it becomes; the others stay as they are in tests/fuzz/policy, where small ones stand for the large files, or in policies.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -19,7 +19,7 @@
 
 static const char *const files[] = {
 	"policy.json", "paths.json", "network.json", "environment.json", "browser.json", "modes/off.json", "modes/guarded.json", "modes/observe.json",
-	"modes/readonly.json", "commands/all.json", "transports/all.json", "services/all.json",
+	"modes/readonly.json", "commands/all.json", "transports/all.json", "services/mitmproxy.json",
 };
 #define FILES_NR (sizeof(files) / sizeof(files[0]))
 
@@ -56,7 +56,9 @@ static void remove_folder(void)
 static void set_up(void)
 {
 	static const char *const folders[] = { "modes", "commands", "transports", "services" };
+	struct policy *policy;
 	char path[512];
+	struct err e;
 	size_t i;
 
 	if (!mkdtemp(folder))
@@ -72,6 +74,10 @@ static void set_up(void)
 
 		snprintf(path, sizeof(path), "%s/tests/fuzz/policy/%s", CORDON_SOURCE_DIR, files[i]);
 		from = fopen(path, "re");
+		if (!from) {
+			snprintf(path, sizeof(path), "%s/policies/%s", CORDON_SOURCE_DIR, files[i]);
+			from = fopen(path, "re");
+		}
 		originals[i].text = malloc(1 << 20);
 		if (!from || !originals[i].text)
 			abort();
@@ -79,6 +85,11 @@ static void set_up(void)
 		fclose(from);
 		put(i, originals[i].text, originals[i].len);
 	}
+	if (policy_load(folder, &policy, &e) < 0) {	/* nothing would be tried but the first fault */
+		fprintf(stderr, "%s:%u: %s: %s\n", e.file, e.line, e.key, e.text);
+		abort();
+	}
+	policy_free(policy);
 }
 
 /* For driver.c: each file as it is. */

@@ -452,9 +452,32 @@ static void foreign_senders_leak_nothing(void **state)
 	close(pair[1]);
 }
 
+static void small_numbers_and_addresses_read_as_ever(void **state)
+{
+	char text[TEXT_NUMBER_BYTES], expected[TEXT_IPV4_BYTES];
+
+	(void)state;
+	for (uint32_t number = 0, step = 1; number < UINT32_MAX - step; number += step, step += step / 3 + 1) {
+		snprintf(expected, sizeof(expected), "%u", number);
+		assert_int_equal(text_number(number, text), strlen(expected));
+		assert_string_equal(text, expected);
+	}
+	assert_int_equal(text_number(UINT32_MAX, text), 10);
+	assert_string_equal(text, "4294967295");
+	for (unsigned i = 0; i < 256; i++) {
+		const uint8_t address[4] = { (uint8_t)i, (uint8_t)(255 - i), 0, 127 };
+		char shown[TEXT_IPV4_BYTES];
+
+		snprintf(expected, sizeof(expected), "%u.%u.0.127", i, 255 - i);
+		assert_int_equal(text_ipv4(address, shown), strlen(expected));
+		assert_string_equal(shown, expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(small_numbers_and_addresses_read_as_ever),
 		cmocka_unit_test(errors_are_one_line_with_their_place),
 		cmocka_unit_test(long_errors_are_cut),
 		cmocka_unit_test(buffers_grow_and_stay_terminated),

@@ -61,7 +61,7 @@ static void parse(const char *line, struct arguments *ret)
 static const struct { const char *line; unsigned effects; } lines[] = {
 	/* getopt_long: clusters, glued and separate values, "=", abbreviations, permutation, "--", repeats */
 	{ "sort f", R }, { "sort -k2 -rn f", R }, { "sort -uoout f", R | W }, { "sort f -o out", R | W }, { "sort --output=out f", R | W },
-	{ "sort --output out f", R | W }, { "sort --outp=out f", R | W }, { "sort --out out f", R | W }, { "sort -- -o out", R }, { "sort -o - f", R }, { "sort -o /dev/null f", R },
+	{ "sort --output out f", R | W }, { "sort --outp=out f", R | W }, { "sort --out out f", R | W }, { "sort -- -o out", R }, { "sort -o - f", R | W }, { "sort -o /dev/null f", R },
 	{ "sort --co=sh f", R | C }, { "sort --unknown f", R | U }, { "sort -Y f", R | U }, { "sort -k", R | U | EFFECT_TYPED }, { "sort -ko f", R }, { "sort --r f", R | U },
 	{ "sort -t -o f", R }, { "sort -no f", R | W | EFFECT_TYPED }, { "head -20 f", R }, { "uniq -3 f", R }, { "grep -A3 x f", R },
 	/* words nobody knows */

@@ -33,7 +33,7 @@
 #define JUNK 0xdeadbeef00000000ULL
 #define X32_BIT 0x40000000
 
-static struct filter_program safe, off;
+static struct filter_program safe, off, reads;
 static unsigned steps;		/* instructions the last run took */
 
 /* ---- a classic BPF machine, for the instructions seccomp accepts and libseccomp writes ---- */
@@ -133,8 +133,9 @@ static void refused(int nr, uint32_t a0, uint32_t a1, uint32_t a2, int error_num
 static int setup(void **state)
 {
 	(void)state;
-	assert_int_equal(filter_build(false, &safe, NULL), 0);
-	assert_int_equal(filter_build(true, &off, NULL), 0);
+	assert_int_equal(filter_build(FILTER_SAFE, &safe, NULL), 0);
+	assert_int_equal(filter_build(FILTER_OFF, &off, NULL), 0);
+	assert_int_equal(filter_build(FILTER_READS, &reads, NULL), 0);
 	return 0;
 }
 
@@ -143,6 +144,7 @@ static int teardown(void **state)
 	(void)state;
 	filter_free(&safe);
 	filter_free(&off);
+	filter_free(&reads);
 	assert_null(safe.code);
 	return 0;
 }
@@ -177,6 +179,10 @@ static void opens_are_notified_by_their_flags_alone(void **state)
 	const struct filter_program *programs[] = { &safe, &off };
 
 	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(reading); i++) {
+		NOTIFIED(&reads, SYS_open, ~0U, reading[i], ~0U);
+		NOTIFIED(&reads, SYS_openat, ~0U, ~0U, reading[i]);
+	}
 	for (size_t p = 0; p < 2; p++) {
 		for (size_t i = 0; i < ARRAY_SIZE(writing); i++) {
 			NOTIFIED(programs[p], SYS_open, 0, writing[i], 0);
@@ -282,7 +288,7 @@ static void whole_calls_are_refused(void **state)
 				     SYS_fsconfig, SYS_fsmount, SYS_fspick, 467, SYS_swapon, SYS_swapoff, SYS_quotactl, 443, SYS_acct,
 				     SYS_open_by_handle_at, SYS_fanotify_init, SYS_setns, SYS_kcmp, SYS_userfaultfd, SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key,
 				     SYS_request_key, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load,
-				     SYS_reboot, SYS_settimeofday, SYS_clock_settime, SYS_iopl, SYS_ioperm, SYS_sethostname, SYS_setdomainname };
+				     SYS_settimeofday, SYS_clock_settime, SYS_iopl, SYS_ioperm, SYS_sethostname, SYS_setdomainname };
 	static const int missing[] = { SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup, SYS_io_submit, SYS_uselib };
 
 	(void)state;
@@ -291,6 +297,8 @@ static void whole_calls_are_refused(void **state)
 		refused(whole[i], ~0U, ~0U, ~0U, EPERM);
 		ALLOWED(&off, whole[i], 0, 0, 0);
 	}
+	refused(SYS_reboot, 0xfee1dead, 672274793, 0x4321fedc, EPERM);
+	NOTIFIED(&off, SYS_reboot, 0xfee1dead, 672274793, 0x4321fedc);
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 		refused(missing[i], 0, 0, 0, ENOSYS);
 }

@@ -43,13 +43,13 @@ static void it_is_what_proc_says(void **state)
 	(void)state;
 	assert_non_null(k);
 	assert_ptr_equal(known_process(pid), k);
-	assert_int_equal(k->tid, pid);
+	assert_int_equal(k->caller.pid, pid);
 	assert_int_equal(process_read(pid, &facts), 0);
-	assert_int_equal(k->facts.parent, getpid());
-	assert_int_equal(k->facts.start, facts.start);
+	assert_int_equal(k->caller.facts.parent, getpid());
+	assert_int_equal(k->caller.facts.start, facts.start);
 	assert_int_equal(stat("/proc/self/exe", &st), 0);
-	assert_int_equal(k->identity.ino, st.st_ino);
-	assert_int_equal(k->program_len, len);
+	assert_int_equal(k->caller.identity.ino, st.st_ino);
+	assert_int_equal(k->caller.program.len, len);
 	assert_memory_equal(k->program, exe, len);
 	end(pid);
 	/* Its number means nobody now. */
@@ -75,7 +75,7 @@ static void an_exec_makes_it_unknown(void **state)
 	k = known_process(pid);
 	assert_non_null(k);
 	assert_int_equal(stat("/bin/sleep", &st), 0);
-	assert_int_not_equal(k->identity.ino, st.st_ino);
+	assert_int_not_equal(k->caller.identity.ino, st.st_ino);
 	assert_int_equal(write(ready[1], "x", 1), 1);
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	for (struct stat now = { 0 }; now.st_ino != st.st_ino; usleep(1000))
@@ -83,7 +83,7 @@ static void an_exec_makes_it_unknown(void **state)
 	known_forget(pid);
 	k = known_process(pid);
 	assert_non_null(k);
-	assert_int_equal(k->identity.ino, st.st_ino);
+	assert_int_equal(k->caller.identity.ino, st.st_ino);
 	end(pid);
 }
 
@@ -100,7 +100,7 @@ static void a_place_is_taken_over(void **state)
 			const struct known *k = known_process(pids[i]);
 
 			assert_non_null(k);
-			assert_int_equal(k->tid, pids[i]);
+			assert_int_equal(k->caller.pid, pids[i]);
 		}
 	for (size_t i = 0; i < 150; i++)
 		end(pids[i]);

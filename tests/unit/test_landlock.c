@@ -107,9 +107,9 @@ static int apply_rule(int ruleset, const struct landlock_rule *rule)
 	return sys_landlock_add_path(ruleset, fd, access) < 0 ? -errno : 0;
 }
 
-static int apply(const struct landlock_rule *rules, int nr, int abi)
+static int apply(const struct landlock_rule *rules, int nr, uint64_t handled, int abi)
 {
-	struct sys_landlock_ruleset attr = { .handled_access_fs = landlock_handled(abi) };
+	struct sys_landlock_ruleset attr = { .handled_access_fs = handled };
 	_cleanup_close_ int ruleset = sys_landlock_create_ruleset(&attr, sys_landlock_ruleset_bytes(abi));
 
 	if (ruleset < 0)
@@ -126,24 +126,30 @@ static int apply(const struct landlock_rule *rules, int nr, int abi)
 }
 
 /* Runs act in a child under the plan; its return value is the exit status. */
-static int under_plan(enum root_style roots, enum mode mode, int (*act)(void))
+static int under_plan_of(enum root_style roots, enum mode mode, bool mounts_fit, int (*act)(void))
 {
 	struct policy policy = policy_with(roots);
 	struct judge_subject subject = { .mode = mode, .write_roots = mode == MODE_READONLY ? NULL : write_roots };
 	struct landlock_rule rules[RULES_MAX];
 	int abi = sys_landlock_create_ruleset(NULL, 0), nr, status;
+	uint64_t handled = landlock_handled_by(&policy, &subject, abi, mounts_fit);
 	pid_t child;
 
 	assert_true(abi >= 3);
-	nr = landlock_plan(&policy, &subject, abi, rules, RULES_MAX);
+	nr = landlock_plan(&policy, &subject, handled, rules, RULES_MAX);
 	assert_true(nr > 0);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
-		_exit(apply(rules, nr, abi) < 0 ? 200 : act());
+		_exit(apply(rules, nr, handled, abi) < 0 ? 200 : act());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
+}
+
+static int under_plan(enum root_style roots, enum mode mode, int (*act)(void))
+{
+	return under_plan_of(roots, mode, false, act);
 }
 
 static bool refused(int result, int error_number)
@@ -152,16 +158,19 @@ static bool refused(int result, int error_number)
 }
 
 /* Each returns 0, or the number of the first step that was not as expected. Their traces are checked by the test, outside. */
-static int write_outside(void)
+static int truncate_outside(void)
+{
+	if (!refused(truncate(in(outside, "file"), 0), EACCES))
+		return 3;
+	return refused(open(in(outside, "file"), O_RDONLY | O_TRUNC), EACCES) ? 0 : 4;
+}
+
+static int change_outside(void)
 {
 	if (!refused(open(in(outside, "file"), O_WRONLY), EACCES))
 		return 1;
 	if (!refused(open(in(outside, "new"), O_WRONLY | O_CREAT, 0600), EACCES))
 		return 2;
-	if (!refused(truncate(in(outside, "file"), 0), EACCES))
-		return 3;
-	if (!refused(open(in(outside, "file"), O_RDONLY | O_TRUNC), EACCES))
-		return 4;
 	if (!refused(unlink(in(outside, "file")), EACCES))
 		return 5;
 	if (!refused(mkdir(in(outside, "folder"), 0700), EACCES))
@@ -175,6 +184,13 @@ static int write_outside(void)
 	if (!refused(link(in(outside, "file"), in(work, "stolen")), EXDEV) && errno != EACCES)
 		return 10;
 	return open(in(outside, "file"), O_RDONLY) < 0 ? 11 : 0;
+}
+
+static int write_outside(void)
+{
+	int step = change_outside();
+
+	return step ? step : truncate_outside();
 }
 
 static int write_inside(void)
@@ -224,6 +240,13 @@ static int run_a_program(void)
 	return 1;
 }
 
+static int devices_and_programs(void)
+{
+	int step = use_devices();
+
+	return step ? step : run_a_program();
+}
+
 static int read_by_strict_roots(void)
 {
 	if (open("/etc/passwd", O_RDONLY) < 0 || open(in(work, "a"), O_RDONLY | O_DIRECTORY) < 0 || open("/proc/self/status", O_RDONLY) < 0)
@@ -253,12 +276,28 @@ static void writes_outside_the_roots_are_refused_and_change_nothing(void **state
 	assert_int_equal(bytes_in(in(work, "stolen")), -1);
 }
 
+/* Where mounts hold the rest, truncating alone is theirs (tests/boundary/files.sh tries it against them). */
+static void with_fitting_mounts_writes_are_refused_all_the_same(void **state)
+{
+	(void)state;
+	assert_int_equal(under_plan_of(ROOTS_STANDARD, MODE_GUARDED, true, change_outside), 0);
+	assert_int_equal(under_plan_of(ROOTS_OPEN, MODE_GUARDED, true, change_outside), 0);
+	assert_int_equal(under_plan_of(ROOTS_STRICT, MODE_GUARDED, true, truncate_outside), 0);
+	assert_int_equal(under_plan_of(ROOTS_OPEN, MODE_READONLY, true, truncate_outside), 0);
+	assert_int_equal(under_plan_of(ROOTS_STANDARD, MODE_GUARDED, true, devices_and_programs), 0);
+	assert_int_equal(bytes_in(in(outside, "file")), 7);
+	assert_int_equal(bytes_in(in(outside, "new")), -1);
+}
+
 static void everything_inside_the_roots_works(void **state)
 {
 	(void)state;
-	assert_int_equal(under_plan(ROOTS_STANDARD, MODE_GUARDED, write_inside), 0);
-	assert_int_equal(bytes_in(in(work2, "moved")), 3);
-	assert_int_equal(bytes_in(in(work, "a/linked")), -1);
+	for (int mounts_fit = 0; mounts_fit < 2; mounts_fit++) {
+		assert_int_equal(under_plan_of(ROOTS_STANDARD, MODE_GUARDED, mounts_fit, write_inside), 0);
+		assert_int_equal(bytes_in(in(work2, "moved")), 3);
+		assert_int_equal(bytes_in(in(work, "a/linked")), -1);
+		assert_int_equal(unlink(in(work2, "fifo")) | unlink(in(work2, "link")), 0);
+	}
 }
 
 static void devices_work_and_none_is_made(void **state)
@@ -312,7 +351,7 @@ static void a_plan_grants_only_handled_rights_and_refer_on_write_roots(void **st
 
 	(void)state;
 	for (int abi = 1; abi <= 9; abi++) {
-		int nr = landlock_plan(&policy, &subject, abi, rules, RULES_MAX);
+		int nr = landlock_plan(&policy, &subject, landlock_handled(abi), rules, RULES_MAX);
 
 		assert_int_equal(nr, 1 + 1 + 4);
 		for (int i = 0; i < nr; i++)
@@ -324,18 +363,51 @@ static void a_plan_grants_only_handled_rights_and_refer_on_write_roots(void **st
 	}
 }
 
+static uint64_t handled_by(enum root_style roots, enum mode mode, bool mounts_fit)
+{
+	struct policy policy = policy_with(roots);
+	struct judge_subject subject = { .mode = mode, .write_roots = write_roots };
+
+	return landlock_handled_by(&policy, &subject, 6, mounts_fit);
+}
+
+/* A read-only open then asks for nothing that is handled, and walks nowhere. */
+static void what_only_mounts_need_to_hold_is_not_handled(void **state)
+{
+	const uint64_t reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_TRUNCATE;
+	const uint64_t all = landlock_handled(6);
+	struct policy policy = policy_with(ROOTS_STANDARD);
+	struct judge_subject subject = { .mode = MODE_GUARDED, .write_roots = write_roots };
+	struct landlock_rule rules[RULES_MAX];
+	int nr = landlock_plan(&policy, &subject, all & ~reading, rules, RULES_MAX);
+
+	(void)state;
+	assert_int_equal(handled_by(ROOTS_STANDARD, MODE_GUARDED, true), all & ~reading);
+	assert_int_equal(handled_by(ROOTS_OPEN, MODE_OBSERVE, true), all & ~reading);
+	assert_int_equal(handled_by(ROOTS_STANDARD, MODE_GUARDED, false), all);
+	assert_int_equal(handled_by(ROOTS_STRICT, MODE_GUARDED, true), all);
+	assert_int_equal(handled_by(ROOTS_OPEN, MODE_READONLY, true), all);
+	/* No rule on "/": it would grant nothing, which the kernel refuses. */
+	assert_int_equal(nr, 1 + 4);
+	for (int i = 0; i < nr; i++) {
+		assert_string_not_equal(rules[i].path, "/");
+		assert_int_not_equal(rules[i].access, 0);
+		assert_int_equal(rules[i].access & reading, 0);
+	}
+}
+
 static void a_plan_that_does_not_fit_is_an_error(void **state)
 {
 	struct policy policy = policy_with(ROOTS_STRICT);
 	struct judge_subject subject = { .mode = MODE_GUARDED, .write_roots = write_roots };
 	struct landlock_rule rules[RULES_MAX];
-	int nr = landlock_plan(&policy, &subject, 6, rules, RULES_MAX);
+	int nr = landlock_plan(&policy, &subject, landlock_handled(6), rules, RULES_MAX);
 
 	(void)state;
 	assert_true(nr > 0);
 	for (int max = 0; max < nr; max++)
-		assert_int_equal(landlock_plan(&policy, &subject, 6, rules, (unsigned)max), -E2BIG);
-	assert_int_equal(landlock_plan(&policy, &subject, 6, rules, (unsigned)nr), nr);
+		assert_int_equal(landlock_plan(&policy, &subject, landlock_handled(6), rules, (unsigned)max), -E2BIG);
+	assert_int_equal(landlock_plan(&policy, &subject, landlock_handled(6), rules, (unsigned)nr), nr);
 }
 
 static void off_has_no_layer(void **state)
@@ -345,7 +417,7 @@ static void off_has_no_layer(void **state)
 	struct landlock_rule rules[1];
 
 	(void)state;
-	assert_int_equal(landlock_plan(&policy, &subject, 6, rules, 1), 0);
+	assert_int_equal(landlock_plan(&policy, &subject, landlock_handled(6), rules, 1), 0);
 }
 
 int main(void)
@@ -353,9 +425,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rights_follow_the_abi),
 		cmocka_unit_test(a_plan_grants_only_handled_rights_and_refer_on_write_roots),
+		cmocka_unit_test(what_only_mounts_need_to_hold_is_not_handled),
 		cmocka_unit_test(a_plan_that_does_not_fit_is_an_error),
 		cmocka_unit_test(off_has_no_layer),
 		cmocka_unit_test(writes_outside_the_roots_are_refused_and_change_nothing),
+		cmocka_unit_test(with_fitting_mounts_writes_are_refused_all_the_same),
 		cmocka_unit_test(everything_inside_the_roots_works),
 		cmocka_unit_test(devices_work_and_none_is_made),
 		cmocka_unit_test(programs_run),

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,14 +178,23 @@ static void a_known_root_changes_nothing(void **state)
 {
 	static const char *const paths[] = { "/", "/etc/passwd", "//etc/./passwd", "/etc/../etc/passwd", "/bin/sh", "/usr/bin/", "/proc/self/exe",
 					     "/proc/self/cwd/a/link/file", "/etc/none", "/none", "/none/none", "/etc/passwd/x", "a/link/file", "fresh",
-					     "absolute", "up", "a/b/none", "." };
+					     "absolute", "up", "a/b/none", ".", "/proc/self/status", "/proc/self", "/proc/thread-self/status",
+					     "/proc/mounts", "/dev/fd", "/dev/stdin", "to-proc/status", "to-proc-and-out" };
 	int root = open("/", O_PATH | O_DIRECTORY);
 	static struct resolved known;
 
 	(void)state;
-	for (size_t i = 0; i < 2 * ARRAY_SIZE(paths); i++) {
-		const char *path = paths[i / 2];
-		int expected = resolve(getpid(), AT_FDCWD, path, i % 2, &r);
+	assert_int_equal(symlink("/proc/self", "to-proc") | symlink("/proc/self/../../etc/passwd", "to-proc-and-out"), 0);
+	for (size_t i = 0; i < 4 * ARRAY_SIZE(paths); i++) {
+		char absolute[2 * PATH_MAX];
+		const char *path = paths[i / 4];
+		int expected;
+
+		if (i / 2 % 2 && *path != '/') { /* what was relative from the top as well */
+			snprintf(absolute, sizeof(absolute), "%s/%s", folder, path);
+			path = absolute;
+		}
+		expected = resolve(getpid(), AT_FDCWD, path, i % 2, &r);
 
 		assert_int_equal(resolve_under(root, getpid(), AT_FDCWD, path, i % 2, &known), expected);
 		if (expected < 0)
@@ -197,6 +209,133 @@ static void a_known_root_changes_nothing(void **state)
 	}
 	assert_int_equal(fcntl(root, F_GETFD), 0);
 	close(root);
+}
+
+static int root_fd;
+static unsigned nr_named;
+
+static void is_named_as_it_resolves(pid_t tid, int dirfd, const char *path, bool follow)
+{
+	static struct resolved named;
+	int expected = resolve_under(root_fd, tid, dirfd, path, follow, &r);
+
+	for (int creates = 0; creates < 2; creates++) {
+		int given = resolve_named(root_fd, tid, dirfd, path, follow, creates, &named);
+
+		assert_int_equal(named.fd, -1);
+		if (given == -EAGAIN)
+			continue;
+		nr_named++;
+		assert_int_equal(given, 0);
+		assert_int_equal(expected, 0);
+		assert_string_equal(named.path, r.path);
+		assert_int_equal(named.missing, r.missing);
+		assert_int_equal(named.nameless, r.nameless);
+	}
+	resolved_close(&r);
+}
+
+/* Where the short way finds a name, it is the one the long way finds. */
+static void the_name_alone_is_the_same(void **state)
+{
+	static const char *const paths[] = { "a", "a/", "a/.", "a/b/file", "a/link", "a/link/", "a/link/file", "a/b/none", "none", "none/none", "none/", "fresh",
+					     "dangling", "absolute", "loop", "up", "./a", "a//b/./file", "../x", "..", ".", "", "a/b/file/x", "a/b/file/",
+					     "/", "//", "/etc", "/etc/passwd", "/none", "/none/none", "/etc/passwd/x", "/bin/sh", "/proc/self/exe", "/proc/self",
+					     "/proc/self/fd/0", "/dev/stdin", "/etc/../etc/passwd", "a/b/fi.le.", ".a", "..a", "a/..b/c" };
+	int dir = open("a", O_PATH | O_DIRECTORY), file = open("a/b/file", O_RDONLY), memory = memfd_create("x", 0);
+
+	(void)state;
+	root_fd = open("/", O_PATH | O_DIRECTORY);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		for (int follow = 0; follow < 2; follow++) {
+			is_named_as_it_resolves(getpid(), AT_FDCWD, paths[i], follow);
+			is_named_as_it_resolves(getpid(), dir, paths[i], follow);
+			is_named_as_it_resolves(getpid(), file, paths[i], follow);
+			is_named_as_it_resolves(getpid(), memory, paths[i], follow);
+			is_named_as_it_resolves(getpid(), 12345, paths[i], follow);
+		}
+	assert_in_range(nr_named, 100, 1000);
+	close(dir);
+	close(file);
+	close(memory);
+}
+
+/* A process that stands where it is told to, until it is told nothing more. With pid, under that number. */
+static pid_t walker(pid_t pid, int ret_orders[2])
+{
+	struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = pid > 0 ? (uintptr_t)&pid : 0, .set_tid_size = pid > 0 };
+	int orders[2], done[2];
+	pid_t child;
+	char order;
+
+	assert_int_equal(pipe(orders) | pipe(done), 0);
+	child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (child == 0) {
+		close(orders[1]);
+		while (read(orders[0], &order, 1) == 1)
+			if (chdir(order == 'b' ? "a/b" : order == 'u' ? ".." : ".") < 0 || write(done[1], "d", 1) != 1)
+				break;
+		_exit(0);
+	}
+	close(orders[0]);
+	close(done[1]);
+	ret_orders[0] = orders[1];
+	ret_orders[1] = done[0];
+	return child;
+}
+
+static void go(const int orders[2], char order)
+{
+	char done;
+
+	assert_int_equal(write(orders[0], &order, 1), 1);
+	assert_int_equal(read(orders[1], &done, 1), 1);
+}
+
+static void is_named(pid_t tid, const char *tail)
+{
+	char expected[PATH_MAX + 32];
+
+	snprintf(expected, sizeof(expected), "%s%s/new", folder, tail);
+	for (int i = 0; i < 3; i++) { /* the first time, and when it is known */
+		assert_int_equal(resolve_named(root_fd, tid, AT_FDCWD, "new", true, true, &r), 0);
+		assert_string_equal(r.path, expected);
+		assert_true(r.missing);
+	}
+}
+
+static void ends(pid_t pid, const int orders[2])
+{
+	close(orders[0]);
+	close(orders[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(resolve_named(root_fd, pid, AT_FDCWD, "new", true, true, &r) < 0);
+}
+
+/* What is remembered of a caller is where to look, never what was seen there; and nothing of it is a later caller's of that number. */
+static void a_callers_folder_is_the_one_it_is_in(void **state)
+{
+	int orders[2], others[2];
+	pid_t first = walker(0, orders), again;
+
+	(void)state;
+	assert_true(first > 0);
+	is_named(first, "");
+	go(orders, 'b');
+	is_named(first, "/a/b");
+	go(orders, 'u');
+	is_named(first, "/a");
+	ends(first, orders);
+	again = walker(first, others);
+	if (again < 0) {
+		print_message("no process can be given a number here (%s)\n", strerror(errno));
+		skip();
+	}
+	assert_int_equal(again, first);
+	is_named(again, "");
+	go(others, 'b');
+	is_named(again, "/a/b");
+	ends(again, others);
 }
 
 /* "/" and "self" are another process's: its root folder, its number. */
@@ -235,6 +374,8 @@ int main(void)
 		cmocka_unit_test(more_than_64_links_are_too_many),
 		cmocka_unit_test(descriptors_are_the_callers),
 		cmocka_unit_test(a_known_root_changes_nothing),
+		cmocka_unit_test(the_name_alone_is_the_same),
+		cmocka_unit_test(a_callers_folder_is_the_one_it_is_in),
 		cmocka_unit_test(root_and_self_are_the_callers),
 	};
 

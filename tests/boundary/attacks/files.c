@@ -99,7 +99,8 @@ static void forms_by_way(const char *target)
 	report_fd("proc-self-mem", open("/proc/self/mem", O_RDWR));
 	report_fd("core-pattern", open("/proc/sys/kernel/core_pattern", O_WRONLY));
 	report_fd("sysrq", open("/proc/sysrq-trigger", O_WRONLY));
-	report_fd("oom-score", open("/proc/self/oom_score_adj", O_WRONLY));
+	/* Its own to open; what would keep it alive in another's place is the kernel's to refuse. */
+	report("oom-score", write(open("/proc/self/oom_score_adj", O_WRONLY), "-1000\n", 6));
 	report_fd("uid-map", open("/proc/self/uid_map", O_WRONLY));
 }
 
@@ -164,6 +165,43 @@ static void race_path(unsigned tries)
 	f.stop = 1;
 	pthread_join(thread, NULL);
 	race_print("path", &r);
+}
+
+/* The two ways to empty a file without a descriptor that may write; a win is an empty target. */
+static void race_truncate(unsigned tries)
+{
+	char *path = map_shared(4096);
+	struct flip f = { .word = (void *)path };
+	struct stat st;
+	struct race r;
+	pthread_t thread;
+
+	close(open("/tmp/open/target", O_RDWR | O_CREAT, 0600));
+	race_init(&r, "/srv/open/target");
+	strcpy(path, "/tmp/open/target");
+	memcpy(&f.values[0], "/tmp/ope", 8);
+	memcpy(&f.values[1], "/srv/ope", 8);
+	pthread_create(&thread, NULL, flip_run, &f);
+	while (r.tries < tries) {
+		int fd = r.tries & 1 ? open(path, O_RDONLY | O_TRUNC) : truncate(path, 0);
+
+		if (fd >= 0 && stat("/srv/open/target", &st) == 0 && st.st_size == 0)
+			r.wins++;
+		if (fd > 0) {
+			race_count(&r, fd);
+			continue;
+		}
+		r.tries++;
+		if (fd == 0)
+			r.opened++;
+		else if (errno == EACCES || errno == EROFS)
+			r.refused++;
+		else
+			r.other++;
+	}
+	f.stop = 1;
+	pthread_join(thread, NULL);
+	race_print("truncate", &r);
 }
 
 static void race_how(unsigned tries)
@@ -396,6 +434,8 @@ int main(int argc, char **argv)
 		forms_by_way(argv[2]);
 	} else if (strcmp(what, "race-path") == 0) {
 		race_path(tries);
+	} else if (strcmp(what, "race-truncate") == 0) {
+		race_truncate(tries);
 	} else if (strcmp(what, "race-how") == 0) {
 		race_how(tries);
 	} else if (strcmp(what, "race-dirfd") == 0) {

@@ -40,7 +40,7 @@ static void say(const char *name, int socket)
 			printf("%s hangs up\n", name);
 			break;
 		}
-		if (event.head.type == EVENT_STARTED)
+		if (event.head.type == EVENT_TAKEN || event.head.type == EVENT_STARTED)
 			continue;
 		event.text[len > (ssize_t)sizeof(event.head) ? len - (ssize_t)sizeof(event.head) : 0] = 0;
 		printf("%s type %u code %d text %.60s\n", name, event.head.type, event.head.code, event.text);

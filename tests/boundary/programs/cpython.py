@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: python3
-"""CPython's own test suite, the modules that meet the kernel: prints the outcome of every test, sorted. As cpython_slow.py: the ones that take longer."""
+"""CPython's own test suite, the modules that meet the kernel: prints the outcome of every test, sorted. As cpython_slow.py
+and cpython_processes.py: the ones that take minutes."""
 import concurrent.futures
 import glob
 import os
@@ -14,7 +15,8 @@ test_zipfile test_import test_faulthandler test_stat test_posixpath test_ssl tes
 test_ftplib test_httplib test_httpservers test_urllib2_localnet test_xmlrpc test_smtplib test_poplib test_imaplib test_telnetlib test_asyncore test_asynchat test_venv
 test_ensurepip test_cmd_line test_cmd_line_script test_script_helper test_site test_sysconfig test_runpy test_zipimport test_py_compile test_compileall
 test_dbm test_dbm_gnu test_sqlite3 test_mailbox test_logging test_ctypes test_uuid test_time test_timeout test_thread test_threadsignals test_eintr test_bdb test_pdb
-test_readline test_curses test_termios test_tty test_getpass test_pwd test_grp test_platform test_locale test_unicode_file test_concurrent_futures""".split()
+test_readline test_curses test_termios test_tty test_getpass test_pwd test_grp test_platform test_locale test_unicode_file""".split()
+PROCESSES = """test_concurrent_futures test_asyncio test_multiprocessing_fork test_multiprocessing_spawn test_multiprocessing_forkserver""".split()
 
 # What differs, and why. Nothing else may.
 KNOWN = {
@@ -63,16 +65,21 @@ def run_module(name):
 def start_module(name):
     os.mkdir(name)
     done = subprocess.run([sys.executable, os.path.abspath(__file__), name], cwd=name, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=300, errors="replace")
+                          timeout=550, errors="replace")
     return [line for line in done.stdout.splitlines() if line.startswith("@@")] + (
         [] if f"@@ {name} complete" in done.stdout else [f"@@ {name} ended with {done.returncode}"])
 
 
-if len(sys.argv) > 1:
-    run_module(sys.argv[1])
-if not glob.glob(os.path.dirname(os.__file__) + "/test/test_os.py"):
-    print("CPython's test suite is not installed (libpython3-testsuite)")
-    sys.exit(77)
-with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    lines = [line for lines in pool.map(start_module, SLOW if "slow" in sys.argv[0] else QUICK) for line in lines]
-print("\n".join(sorted(lines)))
+def main():
+    if len(sys.argv) > 1:
+        run_module(sys.argv[1])
+    if not glob.glob(os.path.dirname(os.__file__) + "/test/test_os.py"):
+        print("CPython's test suite is not installed (libpython3-testsuite)")
+        sys.exit(77)
+    modules = {"cpython_slow.py": SLOW, "cpython_processes.py": PROCESSES}.get(os.path.basename(sys.argv[0]), QUICK)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        print("\n".join(sorted(line for lines in pool.map(start_module, modules) for line in lines)))
+
+
+if __name__ == "__main__":  # as processes that are spawned take it in again
+    main()

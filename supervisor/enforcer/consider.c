@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A launch that was asked for, considered as a whole before anything of it runs: the environment it would begin with, then its command, every command of
+ * its text. On a worker, for a text of 64 KiB takes longer than a notified call may wait; the question is copied, as who asked may go meanwhile.
+ */
+#include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/value.h"
+
+#include "supervisor/analyze/arena.h"
+#include "supervisor/base/cleanup.h"
+#include "supervisor/control/layout.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One allocation: the pointers, then the strings. */
+static const char **copy_strings(const char *const *strings)
+{
+	size_t nr = 0, bytes = 0;
+	const char **copy;
+	char *at;
+
+	for (; strings && strings[nr]; nr++)
+		bytes += strlen(strings[nr]) + 1;
+	copy = malloc((nr + 1) * sizeof(*copy) + bytes);
+	if (!copy)
+		return NULL;
+	at = (char *)(copy + nr + 1);
+	for (size_t i = 0; i < nr; i++) {
+		copy[i] = at;
+		at = stpcpy(at, strings[i]) + 1;
+	}
+	copy[nr] = NULL;
+	return copy;
+}
+
+static void free_strings(char **strings)
+{
+	for (char **s = strings; s && *s; s++)
+		free(*s);
+	free(strings);
+}
+
+void consideration_free(struct consideration *c)
+{
+	if (!c)
+		return;
+	free_strings(c->environment);
+	free_strings(c->values);
+	buf_free(&c->missing);
+	free(c->argv);
+	free(c->asked);
+	free(c->added);
+	free(c->roots);
+	free(c->cwd);
+	free(c);
+}
+
+/* In off nothing is refused, and what guarded would have said stands in the record. */
+static void judge_command(struct consideration *c, struct arena *arena)
+{
+	struct judge_subject subject = {
+		.mode = c->mode, .unreviewed_allow = c->unreviewed_allow, .home = c->user.home, .write_roots = c->roots,
+		.launch_environment = (const char *const *)c->environment, .gateway = c->gateway, .arena = arena,
+		.session = c->session,
+	};
+
+	judge_launch(c->policy, &subject, c->argv, c->cwd, &c->decision);
+	judge_settle(&subject, &c->decision);
+	if (c->mode != MODE_OFF)
+		return;
+	subject.mode = MODE_GUARDED;
+	if (arena)
+		arena->used_bytes = 0;
+	judge_launch(c->policy, &subject, c->argv, c->cwd, &c->shadow);
+}
+
+static char *ask_source(const struct env_source *source, struct buf *missing)
+{
+	_cleanup_buf_ struct buf entry = { 0 };
+	char why[160] = "out of memory";
+
+	buf_text(&entry, source->name);
+	buf_char(&entry, '=');
+	if (value_ask(source, &entry, why, sizeof(why)) == 0) {
+		buf_char(&entry, 0);
+		if (!entry.failed)
+			return TAKE_PTR(entry.data);
+	}
+	buf_text(missing, source->name);
+	buf_text(missing, ": ");
+	buf_text(missing, why);
+	buf_char(missing, '\n');
+	return NULL;
+}
+
+/* What Cordon adds, behind what the sources give, as the later of a name stays. NULL: out of memory. */
+static const char **with_values(struct consideration *c)
+{
+	const struct environment *environment = &c->policy->environment;
+	const char **all;
+	size_t nr = 0, added = 0;
+
+	while (c->added[added])
+		added++;
+	all = calloc(environment->nr_sources + added + 1, sizeof(*all));
+	c->values = calloc(environment->nr_sources + 1, sizeof(*c->values));
+	if (!all || !c->values) {
+		free(all);
+		return NULL;
+	}
+	for (size_t i = 0; c->asks_sources && i < environment->nr_sources; i++) {
+		char *entry = ask_source(&environment->sources[i], &c->missing);
+
+		if (entry)
+			all[nr] = c->values[nr] = entry, nr++;
+	}
+	memcpy(all + nr, c->added, added * sizeof(*all));
+	return all;
+}
+
+static void consider(struct worker_job *job, struct arena *arena)
+{
+	struct consideration *c = container_of(job, struct consideration, job);
+	const struct launch_user_facts user = { c->user.name, c->user.home, c->user.shell };
+
+	_cleanup_free_ const char **added = with_values(c);
+
+	c->result = !added ? -ENOMEM : judge_launch_environment(c->policy, c->mode, &user, c->image, c->asked, added, CORDON_ENTRY_DIR, &c->decision, &c->environment);
+	if (c->result == 0 && c->decision.verdict == VERDICT_ALLOW)
+		judge_command(c, arena);
+}
+
+struct consideration *consideration_new(const struct enforcer *e, const struct launch_order *o, const char *const *asked)
+{
+	struct consideration *c = calloc(1, sizeof(*c));
+	_cleanup_free_ const char **added = NULL;
+	const struct transport *transport;
+
+	if (!c)
+		return NULL;
+	c->policy = e->policy;
+	c->image = e->image;
+	c->gateway = e->gateway.nr ? &e->gateway : NULL;
+	c->unreviewed_allow = e->unreviewed_allow;
+	c->mode = o->mode;
+	c->user = *o->user;
+	c->argv = copy_strings((const char *const *)o->argv);
+	c->asked = copy_strings(asked);
+	added = browsers_environment(e, o->agent, o->user->uid, o->mode);
+	c->added = added ? copy_strings(added) : NULL;
+	c->session = browsers_session(e, o->mode, 0);
+	c->roots = plan_roots(e->policy, o->user->home, NULL);
+	c->cwd = strdup(o->cwd);
+	c->job.work = consider;
+	transport = judge_transport(e->policy, (const char *const *)o->argv, NULL);
+	c->asks_sources = !transport || transport->wrap;	/* the host's own housekeeping needs none */
+	if (!c->argv || !c->asked || !c->added || !c->roots || !c->cwd) {
+		consideration_free(c);
+		return NULL;
+	}
+	if (c->mode == MODE_READONLY)
+		c->roots[0] = NULL;
+	return c;
+}
+
+struct consideration *consideration_of(const struct enforcer *e, const struct launch *l, const char *cwd)
+{
+	struct consideration *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->policy = e->policy;
+	c->gateway = l->subject.gateway;
+	c->session = l->subject.session;
+	c->unreviewed_allow = l->subject.unreviewed_allow;
+	c->mode = l->subject.mode;
+	snprintf(c->user.home, sizeof(c->user.home), "%s", l->subject.home);
+	c->argv = copy_strings(l->argv);
+	c->asked = copy_strings(l->environment);
+	c->roots = copy_strings(l->roots);
+	c->cwd = strdup(cwd);
+	if (c->argv && c->asked && c->roots && c->cwd)
+		return c;
+	consideration_free(c);
+	return NULL;
+}

@@ -1,0 +1,1 @@
+cpython.py
