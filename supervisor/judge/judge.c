@@ -155,7 +155,7 @@ static void judge_off(const struct judging *j)
 void judge(const struct policy *policy, const struct judge_subject *subject, const struct action *action, struct decision *ret_decision)
 {
 	static const struct decision unanswered = {
-		.verdict = VERDICT_DENY, .tag = "invalid_request", .rule = "request.invalid", .origin = { "", 0 },
+		.verdict = VERDICT_DENY, .tag = "invalid_request", .rule = "request.invalid", .origin = CODE_ORIGIN,
 		.hint = "ask for one of: exec, read, write, connect, env, stdin, http", .reason = "The request is not one that can be judged.",
 	};
 	const struct judging j = { .policy = policy, .subject = subject, .action = action, .decision = ret_decision };

