@@ -227,7 +227,7 @@ rm -rf "$INSIDE/home/agent/.agent-browser" "$INSIDE/workspace/agent-browser.json
 # ---- who reaches it
 SESSION=$OUT
 FOLDER=$(inside sh -c "echo /run/cordon-browser/$SESSION-*")
-cat >"$INSIDE/srv/reach.py" <<'PY'
+cat >"$WORK/reach.py" <<'PY'
 import json, socket, sys
 where = sys.argv[1]
 s = socket.socket(socket.AF_UNIX if where.startswith("/") else socket.AF_INET)
@@ -243,6 +243,7 @@ if where.startswith("/"):
 else:
     print("reached")
 PY
+cp "$WORK/reach.py" "$INSIDE/srv/reach.py"
 stream=$(cat "$INSIDE$FOLDER/run/$SESSION.stream")
 devtools=$(devtools_port)
 for agent in a1 other; do
@@ -335,3 +336,22 @@ browse click "$(ref "Delete account")"
 succeeded "and the session goes on"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive"
+
+# ---- a container in observe: its daemons are passive by themselves
+fixture_stop
+fixture_start observe allow
+cp "$HERE/browser_pages.py" "$INSIDE/srv/"
+cp "$WORK/reach.py" "$INSIDE/srv/reach.py"
+inside python3 /srv/browser_pages.py 8123 1500 >"$WORK/log.pages" 2>"$WORK/pages.err" &
+wait_until 5 grep -q ready "$WORK/log.pages" || bail "the pages are served" "$(cat "$WORK/pages.err")"
+visit /second
+matches "observe opens and looks" 'button "Delete account"' "$SNAPSHOT"
+browse get text button
+equal "and reads" "Delete account" "$OUT"
+browse click "$(ref "Delete account")"
+matches "it acts on nothing" 'target_mutation' "$ERR"
+for action in click evaluate press reload tab_new; do
+	OUT=$(inside python3 /srv/reach.py "$(inside sh -c 'echo /run/cordon-browser/a1-*')/run/a1.sock" $action "$AT/second")
+	matches "nor does its daemon: $action" 'reached.*denied' "$OUT"
+done
+equal "and nothing was sent" 0 "$(requests '^(DELETE|POST)')"

@@ -76,22 +76,18 @@ if os.fork() == 0:
 os.wait()
 time.sleep(3.3)
 PY
-cat >"$INSIDE/srv/bin/strike.py" <<'PY'
-import os, sys
+for user in agent root; do
+	rm -f "$INSIDE/workspace/group"
+	RUNNER=run_below run_beside --agent leaderless -- python3 /srv/bin/leaderless.py
+	wait_until 5 grep -q stays "$WORK/beside/out" || bail "a group without its leader" "$(cat "$WORK/beside/err")"
+	run --agent third --user $user -- python3 -c 'import os, resource, sys
 g = int(open("/workspace/group").read())
 def attempt(name, act):
     try: act(); print(name, "done")
     except OSError as e: print(name, e.strerror)
 attempt("group", lambda: os.kill(-g, 9))
 attempt("killpg", lambda: os.killpg(g, 19))
-attempt("priority", lambda: os.setpriority(os.PRIO_PGRP, g, 19))
-PY
-for user in agent root; do
-	rm -f "$INSIDE/workspace/group"
-	RUNNER=run_script run_beside "exec python3 /srv/bin/leaderless.py" --agent leaderless
-	wait_until 5 grep -q stays "$WORK/beside/out" || bail "a group without its leader" "$(cat "$WORK/beside/err")"
-	run_script "exec python3 /srv/bin/strike.py" --agent third --user $user
-	matches "$user tried all three" "group.*killpg.*priority" "$(tr '\n' ' ' <<<"$OUT")"
+attempt("priority", lambda: os.setpriority(os.PRIO_PGRP, g, 19))'
 	equal "$user of another agent: no signal, no stop, no priority" "" "$(grep done <<<"$OUT")"
 	wait "$BESIDE"
 	matches "the group lives ($user)" stayed "$(cat "$WORK/beside/out")"
