@@ -459,7 +459,7 @@ struct enforcer {
 	uint64_t first_launch, next_launch;	/* ids: the first and the next of this enforcer */
 	struct target target;
 	struct status *status;		/* status.c's own */
-	struct exec_flights *flights;	/* exec.c's own */
+	struct exec_flights *flights;	/* flight.h */
 	struct connects *connects;	/* waits.c's own */
 	struct hand *hands;		/* hands.c's own */
 	struct request *requests;	/* requests.c's own */
