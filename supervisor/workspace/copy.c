@@ -15,6 +15,7 @@
 
 #define SMALL_BYTES 65536
 #define CHUNK_BYTES (16u << 20)
+#define MODE_UNKNOWN 010000	/* no mode is that */
 
 uid_t copy_map_uid(const struct copy_ids *ids, uid_t uid)
 {
@@ -66,13 +67,18 @@ static int copy_attributes(int from, int to)
 	return r;
 }
 
-static int copy_metadata(int from, const struct stat *st, int to, const struct copy_ids *ids)
+/* mode: what to has. On an overlay each of these calls costs as much as a small file's content. */
+static int copy_metadata(int from, const struct stat *st, int to, mode_t mode, const struct copy_ids *ids)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+	const uid_t uid = copy_map_uid(ids, st->st_uid);
+	const gid_t gid = copy_map_gid(ids, st->st_gid);
 	int r;
 
 	/* Owner first: it takes set-user-id bits and capabilities away. */
-	if (fchown(to, copy_map_uid(ids, st->st_uid), copy_map_gid(ids, st->st_gid)) < 0 || fchmod(to, st->st_mode & 07777) < 0)
+	if ((uid != geteuid() || gid != getegid()) && fchown(to, uid, gid) < 0)
+		return -errno;
+	if ((st->st_mode & 07777) != mode && fchmod(to, st->st_mode & 07777) < 0)
 		return -errno;
 	r = copy_attributes(from, to);
 	return r < 0 ? r : futimens(to, times) < 0 ? -errno : 0;
@@ -89,7 +95,7 @@ int copy_folder_metadata(int from, int to, const struct copy_ids *ids)
 			return -errno;
 		from = opened;
 	}
-	return fstat(from, &st) < 0 ? -errno : copy_metadata(from, &st, to, ids);
+	return fstat(from, &st) < 0 ? -errno : copy_metadata(from, &st, to, MODE_UNKNOWN, ids);
 }
 
 /* ---- content ---- */
@@ -109,7 +115,28 @@ static int copy_small(int from, int to, uint64_t *bytes)
 	return len < 0 ? -errno : 0;
 }
 
-/* From offset to end; both descriptors stand anywhere. */
+static int copy_by_hand(int from, int to, off_t offset, off_t end, uint64_t *bytes)
+{
+	char buffer[SMALL_BYTES];
+
+	while (offset < end) {
+		size_t want = end - offset < (off_t)sizeof(buffer) ? (size_t)(end - offset) : sizeof(buffer);
+		ssize_t len = pread(from, buffer, want, offset), done;
+
+		if (len <= 0)	/* it became shorter */
+			return len < 0 ? -errno : 0;
+		for (ssize_t at = 0; at < len; at += done) {
+			done = pwrite(to, buffer + at, (size_t)(len - at), offset + at);
+			if (done < 0)
+				return -errno;
+		}
+		offset += len;
+		*bytes += (uint64_t)len;
+	}
+	return 0;
+}
+
+/* In the kernel where it can. */
 static int copy_range(int from, int to, off_t offset, off_t end, uint64_t *bytes)
 {
 	off_t in = offset, out = offset;
@@ -118,14 +145,11 @@ static int copy_range(int from, int to, off_t offset, off_t end, uint64_t *bytes
 		size_t want = end - in > CHUNK_BYTES ? CHUNK_BYTES : (size_t)(end - in);
 		ssize_t len = copy_file_range(from, &in, to, &out, want, 0);
 
-		if (len < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM)) {
-			if (lseek(from, in, SEEK_SET) < 0 || lseek(to, out, SEEK_SET) < 0)
-				return -errno;
-			return copy_small(from, to, bytes);	/* what follows, holes and all */
-		}
+		if (len < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM))
+			return copy_by_hand(from, to, in, end, bytes);
 		if (len < 0)
 			return -errno;
-		if (len == 0)	/* it became shorter */
+		if (len == 0)
 			return 0;
 		*bytes += (uint64_t)len;
 	}
@@ -150,21 +174,39 @@ static int copy_data(int from, int to, off_t size, uint64_t *bytes)
 	return r < 0 ? r : ftruncate(to, size) < 0 ? -errno : 0;
 }
 
+/* A file system that cannot share is asked once. The threads may ask more than once; they need not agree. */
+static bool share(int from, int to)
+{
+	static bool cannot;
+
+	if (__atomic_load_n(&cannot, __ATOMIC_RELAXED))
+		return false;
+	if (ioctl(to, FICLONE, from) == 0)
+		return true;
+	if (errno == EOPNOTSUPP || errno == ENOTTY || errno == EXDEV || errno == EINVAL)
+		__atomic_store_n(&cannot, true, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Born with its mode, where the umask lets it: the folder is nobody's but ours until the whole tree stands. */
 int copy_file(int from, int to_dir, const char *name, const struct copy_ids *ids, uint64_t *ret_bytes)
 {
-	_cleanup_close_ int to = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	struct stat st;
+	_cleanup_close_ int to = -1;
+	struct stat st, made;
 	int r;
 
-	if (to < 0 || fstat(from, &st) < 0)
+	if (fstat(from, &st) < 0)
+		return -errno;
+	to = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, st.st_mode & 0777);
+	if (to < 0 || fstat(to, &made) < 0)
 		return -errno;
 	if (st.st_size == 0)
 		r = 0;
-	else if (ioctl(to, FICLONE, from) == 0)
+	else if (share(from, to))
 		r = 0, *ret_bytes += (uint64_t)st.st_size;
 	else if (st.st_size <= SMALL_BYTES && st.st_blocks * 512 >= st.st_size)
 		r = copy_small(from, to, ret_bytes);
 	else
 		r = copy_data(from, to, st.st_size, ret_bytes);
-	return r < 0 ? r : copy_metadata(from, &st, to, ids);
+	return r < 0 ? r : copy_metadata(from, &st, to, made.st_mode & 07777, ids);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bounded queue and a thread per CPU. The first error stops what is not begun; everything queued is still given back.
+ * A bounded queue and a thread per CPU, the walk's own among them. The first error stops what is not begun; everything queued is still given back.
  *
  * A destination is finished (owner, mode, times) by whoever drops its last reference: the walk, or the thread of its last file.
  */
@@ -30,9 +30,9 @@ struct job {
 struct copy_pool {
 	struct copy_ids ids;
 	pthread_mutex_t lock;
-	pthread_cond_t not_empty, not_full;
+	pthread_cond_t not_empty;
 	pthread_t threads[THREADS_MAX];
-	unsigned nr_threads, first, nr;
+	unsigned nr_threads, nr_idle, first, nr;
 	bool ending;
 	int error;
 	uint64_t files, bytes, gone;
@@ -115,6 +115,23 @@ static void copy_one(struct copy_pool *pool, const struct job *job)
 	__atomic_add_fetch(&pool->bytes, bytes, __ATOMIC_RELAXED);
 }
 
+static struct job take_job(struct copy_pool *pool)
+{
+	struct job job = pool->queue[pool->first];
+
+	pool->first = (pool->first + 1) % QUEUE_MAX;
+	pool->nr--;
+	return job;
+}
+
+static void do_job(struct copy_pool *pool, const struct job *job)
+{
+	if (!copy_pool_error(pool))
+		copy_one(pool, job);
+	view_put_place(job->place);
+	destination_put(pool, job->destination);
+}
+
 static void *copy_thread(void *argument)
 {
 	struct copy_pool *pool = argument;
@@ -122,40 +139,42 @@ static void *copy_thread(void *argument)
 
 	for (;;) {
 		pthread_mutex_lock(&pool->lock);
+		pool->nr_idle++;
 		while (pool->nr == 0 && !pool->ending)
 			pthread_cond_wait(&pool->not_empty, &pool->lock);
+		pool->nr_idle--;
 		if (pool->nr == 0) {
 			pthread_mutex_unlock(&pool->lock);
 			return NULL;
 		}
-		job = pool->queue[pool->first];
-		pool->first = (pool->first + 1) % QUEUE_MAX;
-		if (pool->nr-- == QUEUE_MAX)
-			pthread_cond_signal(&pool->not_full);
+		job = take_job(pool);
 		pthread_mutex_unlock(&pool->lock);
-		if (!copy_pool_error(pool))
-			copy_one(pool, &job);
-		view_put_place(job.place);
-		destination_put(pool, job.destination);
+		do_job(pool, &job);
 	}
 }
 
+/* With the queue full the walk does one itself, rather than wait for somebody who does. */
 void copy_pool_add(struct copy_pool *pool, struct destination *d, struct view_place *place, const char *from, const char *to)
 {
-	struct job *job;
+	struct job *job, oldest;
+	bool full;
 
 	pthread_mutex_lock(&pool->lock);
-	while (pool->nr == QUEUE_MAX)
-		pthread_cond_wait(&pool->not_full, &pool->lock);
+	full = pool->nr == QUEUE_MAX;
+	if (full)
+		oldest = take_job(pool);
 	job = &pool->queue[(pool->first + pool->nr) % QUEUE_MAX];
 	job->destination = d;
 	__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
 	job->place = place;
 	memcpy(job->from, from, strlen(from) + 1);
 	memcpy(job->to, to, strlen(to) + 1);
-	if (pool->nr++ == 0)
+	pool->nr++;
+	if (pool->nr_idle)
 		pthread_cond_signal(&pool->not_empty);
 	pthread_mutex_unlock(&pool->lock);
+	if (full)
+		do_job(pool, &oldest);
 }
 
 /* ---- the pool ---- */
@@ -170,14 +189,13 @@ static unsigned cpus(void)
 struct copy_pool *copy_pool_start(const struct copy_ids *ids)
 {
 	struct copy_pool *pool = calloc(1, sizeof(*pool));
-	unsigned want = cpus() > THREADS_MAX ? THREADS_MAX : cpus();
+	unsigned want = cpus() > THREADS_MAX ? THREADS_MAX : cpus() > 1 ? cpus() - 1 : 1;	/* the walk copies too */
 
 	if (!pool)
 		return NULL;
 	pool->ids = *ids;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->not_empty, NULL);
-	pthread_cond_init(&pool->not_full, NULL);
 	while (pool->nr_threads < want && pthread_create(&pool->threads[pool->nr_threads], NULL, copy_thread, pool) == 0)
 		pool->nr_threads++;
 	if (pool->nr_threads)

@@ -26,13 +26,13 @@ into_fixture() {
 }
 
 into_fixture
-same_as_native "a page's scripts run, and its document is printed" bash /srv/page.sh --no-sandbox
+same_as_native_script "a page's scripts run, and its document is printed" "bash /srv/page.sh --no-sandbox"
 matches "which is the document that they made" '</script>42' "$(tr -d '\n' <"$WORK/out")"
-same_as_native "screenshot and PDF" bash /srv/pictures.sh
-same_as_native "driven over a pipe and over ports of its own choice and ours: worker, fetch, screenshot, end" python3 /srv/devtools.py pipe 0 9222
+same_as_native_script "screenshot and PDF" "bash /srv/pictures.sh"
+same_as_native_script "driven over a pipe and over ports of its own choice and ours: worker, fetch, screenshot, end" "python3 /srv/devtools.py pipe 0 9222"
 matches "and the page got what its worker and its server said" 'pipe 42 fetched PNG.*0 42 fetched PNG.*9222 42 fetched PNG' "$(tr '\n' ' ' <"$WORK/out")"
 
-run -- bash /srv/page.sh
+run_below -- bash /srv/page.sh
 equal "without --no-sandbox it says what is missing, and ends" "1 No usable sandbox" "$STATUS $OUT"
 recorded "and the user namespace that was refused is recorded" type=syscall decision=deny sys.name=clone
 alive "Cordon is well after that"

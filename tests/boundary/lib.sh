@@ -100,7 +100,7 @@ fixture_start() {
 	wait_until 20 test_pid1 || bail "the container starts" "$(tail -n 20 "$WORK/log")"
 	PID1=$(pgrep -P "$OUTER")
 	INSIDE=/proc/$PID1/root
-	wait_until 20 inside $CORDON health || bail "the container becomes ready" "$(tail -n 20 "$WORK/log")"
+	wait_until "${FIXTURE_SECONDS:-20}" inside $CORDON health || bail "the container becomes ready" "$(tail -n 20 "$WORK/log")"
 }
 
 test_pid1() {

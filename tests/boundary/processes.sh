@@ -78,7 +78,7 @@ time.sleep(3.3)
 PY
 for user in agent root; do
 	rm -f "$INSIDE/workspace/group"
-	run_beside --agent leaderless -- python3 /srv/bin/leaderless.py
+	RUNNER=run_below run_beside --agent leaderless -- python3 /srv/bin/leaderless.py
 	wait_until 5 grep -q stays "$WORK/beside/out" || bail "a group without its leader" "$(cat "$WORK/beside/err")"
 	run --agent third --user $user -- python3 -c 'import os, resource, sys
 g = int(open("/workspace/group").read())

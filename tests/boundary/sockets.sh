@@ -91,7 +91,7 @@ attempt("groups", lambda: os.setgroups([0, 13]))
 attempt("tun", lambda: fcntl.ioctl(os.open("/dev/net/tun", os.O_RDWR), 0x400454ca, struct.pack("16sH22s", b"tun0", 1, b"")))
 PY
 for user in agent root; do
-	run --user $user -- python3 /srv/bin/places.py
+	run_below --user $user -- python3 /srv/bin/places.py
 	equal "$user: neither the proxy's port, marks, nor another user's rights" "" "$(grep ' ok$' <<<"$OUT" | tr '\n' ';')"
 	matches "$user: all were tried" 'tun' "$OUT"
 done

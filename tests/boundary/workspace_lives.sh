@@ -13,6 +13,8 @@ app() {	# NAME…: a small source of each name
 		echo one >"$KEEP/sources/$name/file"
 		echo two >"$KEEP/sources/$name/src/file"
 		git init -q "$KEEP/sources/$name"
+		git -C "$KEEP/sources/$name" config user.name t
+		git -C "$KEEP/sources/$name" config user.email t@t
 	done
 }
 
@@ -42,7 +44,14 @@ for kind in overlay copy; do
 	fresh_start
 	app app
 	container $kind
-	run -- python3 -c 'import os; os.chdir("/workspace/app"); open("file", "a").write("mine\n"); os.unlink("src/file"); os.mkdir("new"); open("new/x", "w").write("x")'
+	run -- python3 -c '
+import os, pathlib
+os.chdir("/workspace/app")
+open("file", "a").write("mine\n")
+pathlib.Path("src/file").unlink()
+os.mkdir("new")
+open("new/x", "w").write("x")'
+	succeeded "$kind: an agent works"
 	tree "$INSIDE/workspace/app" >"$WORK/before-restart"
 	inside sh -c 'kill -KILL $(pgrep -f "[c]ordond enforcer")'
 	wait_until 10 inside $CORDON health || bail "a new enforcer" "$(tail "$WORK/log")"
@@ -157,7 +166,7 @@ SOURCE_OPTIONS=rw
 container overlay off
 matches "off: a source is live" 'workspace app +live' "$(status_line)"
 run -- sh -c 'id -u; cd /workspace/app && git status --porcelain'
-run --user root -- sh -c 'cd /workspace/app && echo mine >>file && git -c safe.directory=* -c user.name=t -c user.email=t@t commit -qam x --allow-empty'
+run --user root -- sh -c 'cd /workspace/app && echo mine >>file && git -c safe.directory=* commit -qam x --allow-empty'
 equal "and written" mine "$(tail -n 1 "$KEEP/sources/app/file")"
 equal "with its repository" x "$(git -C "$KEEP/sources/app" log --format=%s | head -n 1)"
 fixture_stop
@@ -171,7 +180,7 @@ app app other
 chown -R 1500:1500 "$KEEP/sources/app"
 SOURCE_OPTIONS=rw BEFORE='sed -i "s/\"live_sources\": \[\]/\"live_sources\": [\"app\"]/" /srv/policies/paths.json'
 container overlay
-run -- sh -c 'cd /workspace/app && echo mine >>file && git -c user.name=t -c user.email=t@t commit -qam x --allow-empty && echo mine >>/workspace/other/file'
+run -- sh -c 'cd /workspace/app && echo mine >>file && git commit -qam x --allow-empty && echo mine >>/workspace/other/file'
 succeeded "a source made to be thrown away is worked in, repository and all"
 equal "in place" mine "$(tail -n 1 "$KEEP/sources/app/file")"
 equal "while the other does not change" one "$(cat "$KEEP/sources/other/file")"

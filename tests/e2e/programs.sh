@@ -78,7 +78,7 @@ cat <<-END | tr a-z A-Z
 	here $((2 * 21))
 	END
 (exit 3) || echo "subshell $?"'
-same "a script by its interpreter line" bash -c 'printf "#!/usr/bin/python3\nprint(42)\n" > /workspace/s.py && cp --preserve=mode /usr/bin/git-shell /workspace/mode 2>/dev/null; install -m 755 /workspace/s.py /workspace/run.py && /workspace/run.py'
+same_script "a script by its interpreter line" 'printf "#!/usr/bin/python3\nprint(42)\n" > /workspace/s.py && cp --preserve=mode /usr/bin/git-shell /workspace/mode 2>/dev/null; install -m 755 /workspace/s.py /workspace/run.py && /workspace/run.py'
 same "tar, gzip, find, sed, awk" bash -c 'cd /usr/share/common-licenses && tar -czf /workspace/l.tgz GPL-2 GPL-3 && tar -tzf /workspace/l.tgz && find . -name "GPL*" -type f | sort | head -n 4 && sed -n 2p GPL-3 && awk "/GNU/{n++} END{print n}" GPL-3'
 same "moving across folders" bash -c 'mkdir -p /workspace/m/a /workspace/m/b && echo 1 > /workspace/m/a/f && mv /workspace/m/a/f /workspace/m/b/g && cat /workspace/m/b/g && mv /workspace/m/b/g /tmp/g && cat /tmp/g'
 same "/dev, fifos, /proc/self" bash -c 'echo x > /dev/null; head -c 4 /dev/zero | od -An -c; mkfifo /tmp/fifo && (echo through > /tmp/fifo &) && cat /tmp/fifo; cat /proc/self/comm; echo err > /dev/stderr; (: > /dev/tty) 2>/dev/null || echo no terminal'
