@@ -44,11 +44,11 @@ for kind in overlay copy; do
 	fresh_start
 	app app
 	container $kind
-	run -- python3 -c '
-import os, pathlib
+	run_below -- python3 -c '
+import os
 os.chdir("/workspace/app")
 open("file", "a").write("mine\n")
-pathlib.Path("src/file").unlink()
+os.unlink("src/file")
 os.mkdir("new")
 open("new/x", "w").write("x")'
 	succeeded "$kind: an agent works"
@@ -210,7 +210,7 @@ matches "a pointer out of the tree is told" 'lost/.git +\(a .git file whose repo
 for way in "open('packages/inner/.git/config', 'a')" "os.rename('packages', 'renamed')" "os.rename('packages/inner', 'renamed')" "shutil.rmtree('packages/inner/.git')" \
 	"open('.bare/config', 'a')" "os.rename('.bare', 'bare')" "open('tree/.git', 'w')" "os.rename('tree', 'other')" "os.unlink('lost/.git')" \
 	"os.rename('/workspace/app/packages/inner/.git', '/tmp/x')" "os.rename('packages', '/workspace/outside')"; do
-	run -- python3 -c "
+	run_below -- python3 -c "
 import os, shutil
 os.chdir('/workspace/app')
 $way"
@@ -226,7 +226,7 @@ for way in 'umount /workspace/app/.git' 'umount -l /workspace/app' 'unshare -m u
 	'echo x >/proc/1/root/workspace/app/.git/config' 'mv /proc/1/root/workspace/app/.git /proc/1/root/workspace/app/x' 'ls /cordon/sources/app' \
 	'cat /var/lib/cordon/workspace/app/marker.json'; do
 	for user in agent root; do
-		run --user $user -- sh -c "$way"
+		run_below --user $user -- sh -c "$way"
 		if [ "$STATUS" -ne 0 ]; then ok "$user: $way"; else not_ok "$user: $way" "$OUT" "$ERR"; fi
 	done
 done
