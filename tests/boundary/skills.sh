@@ -49,6 +49,11 @@ for path in /srv/skills/a/passwd /srv/skills/a/etc/passwd /srv/skills/a/env /srv
 	/home/agent/.agents/skills/b/key /home/other/.agents/skills/x /home/agent/.ssh/id_ed25519; do
 	shows_nothing "readonly, refused: $path" cat $path
 done
+reads "by the project's link to it" instructions cat a/SKILL.md
+run --mode readonly --cwd /srv/skills/a -- cat SKILL.md
+equal "from inside it" "0 instructions" "$STATUS $OUT"
+run --mode readonly --cwd /srv/skills/a -- cat passwd etc/passwd env
+equal "from inside it no link leads out" "failed " "$([ "$STATUS" -ne 0 ] && echo failed) $OUT"
 run --mode readonly -- cat /srv/skills/a/passwd
 recorded "a link that leads out is recorded" decision=deny rule.id=path.skills sys.path.resolved=/etc/passwd
 run --mode readonly -- grep -R . /srv/skills/a
