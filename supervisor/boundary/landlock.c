@@ -81,17 +81,19 @@ static int add_all(struct plan *plan, const char *const *paths, size_t nr, uint6
 	return r;
 }
 
-static int add_reading(struct plan *plan, const struct policy *policy, bool strict)
+static int add_reading(struct plan *plan, const struct policy *policy, const struct judge_subject *subject)
 {
 	int r;
 
-	if (!strict)
+	if (!is_strict(policy, subject))
 		return add(plan, "/", READING);
 	r = add_all(plan, system_folders, ARRAY_SIZE(system_folders), READING);
 	if (r == 0)
 		r = add(plan, policy->paths.project, READING);
 	if (r == 0)
 		r = add_all(plan, policy->paths.allowed_roots.items, policy->paths.allowed_roots.nr, READING);
+	for (const char *const *root = subject->read_roots; r == 0 && root && *root; root++)
+		r = add(plan, *root, READING & ~LANDLOCK_ACCESS_FS_EXECUTE);
 	return r;
 }
 
@@ -103,7 +105,7 @@ int landlock_plan(const struct policy *policy, const struct judge_subject *subje
 
 	if (subject->mode == MODE_OFF)
 		return 0;
-	r = add_reading(&plan, policy, is_strict(policy, subject));
+	r = add_reading(&plan, policy, subject);
 	if (r == 0)
 		r = add_all(&plan, policy->paths.devices.items, policy->paths.devices.nr, DEVICES);
 	for (const char *const *root = subject->write_roots; r == 0 && root && *root; root++)

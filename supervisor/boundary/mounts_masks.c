@@ -29,16 +29,16 @@
 #define EMPTY_FILE "empty"
 #define MASK_ATTRIBUTES (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
-static int find_list(struct builder *b, const char *const *paths, bool mirror)
+static int find_list(struct builder *b, const char *const *paths, enum cover cover)
 {
 	for (; paths && *paths; paths++) {
-		struct place mask = { .fd = -1, .mirror = mirror };
+		struct place mask = { .fd = -1, .cover = cover };
 		int r = place_resolve(b, *paths, &mask.path);
 
 		if (r < 0)
 			return r;
 		/* A missing home matters where an agent could create it. */
-		if (r == 0 && !(mirror && places_root_of(b, mask.path)))
+		if (r == 0 && !(cover != COVER_EMPTY && places_root_of(b, mask.path)))
 			continue;
 		if (strcmp(mask.path, "/") == 0)
 			return err_set(b->error, -EINVAL, "the whole tree cannot be masked (%s)", *paths);
@@ -51,9 +51,11 @@ static int find_list(struct builder *b, const char *const *paths, bool mirror)
 int masks_find(struct builder *b)
 {
 	/* Homes first: of two masks with one path the first stays. */
-	int r = find_list(b, b->plan->homes, true);
+	int r = find_list(b, b->plan->homes, COVER_NAMES);
 
-	return r < 0 ? r : find_list(b, b->plan->masks, false);
+	if (r == 0)
+		r = find_list(b, b->plan->masks, COVER_EMPTY);
+	return r < 0 ? r : find_list(b, b->plan->read_only, COVER_ITSELF);
 }
 
 /* ---- before covering: make what is missing, pin what lies between ---- */
@@ -86,7 +88,7 @@ static int make_folder(struct builder *b, const char *path)
 		/* EROFS: the write root was read-only already, so nobody can create it either. */
 		if (errno == EEXIST || errno == EROFS)
 			return 0;
-		return err_set(b->error, -errno, "cannot make the empty folder %s to mask: %s", path, strerror(errno));
+		return err_set(b->error, -errno, "cannot make the empty folder %s to cover: %s", path, strerror(errno));
 	}
 	if (fstat(fd, &st) < 0 || fchownat(fd, path_base(path), st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(b->error, -errno, "cannot give %s to its folder's owner: %s", path, strerror(errno));
@@ -97,7 +99,7 @@ static int make_missing(struct builder *b, const struct place *mask)
 {
 	int r;
 
-	if (!mask->mirror || !places_root_of(b, mask->path))
+	if (mask->cover == COVER_EMPTY || !places_root_of(b, mask->path))
 		return 0;	/* not an agent's to create */
 	r = for_each_between(b, mask->path, make_folder);
 	return r < 0 ? r : make_folder(b, mask->path);
@@ -156,10 +158,18 @@ static int make_cover_folder(int stage, const struct place *mask, const char *na
 
 	if (mkdirat(stage, name, 0755) < 0)
 		return -errno;
-	if (!mask->mirror)
+	if (mask->cover != COVER_NAMES)
 		return 0;
 	folder = openat(stage, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return folder < 0 ? -errno : mirror_names(mask->fd, folder);
+}
+
+static int cover_itself(const struct place *mask)
+{
+	_cleanup_close_ int tree = tree_clone(mask->fd, "", true);
+	int r = tree < 0 ? tree : tree_set(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, true);
+
+	return r < 0 ? r : tree_attach(tree, mask->fd);
 }
 
 static int cover(int stage, const struct place *mask, unsigned index)
@@ -169,6 +179,8 @@ static int cover(int stage, const struct place *mask, unsigned index)
 	struct stat st;
 	int r;
 
+	if (mask->cover == COVER_ITSELF)
+		return cover_itself(mask);
 	if (fstat(mask->fd, &st) < 0)
 		return -errno;
 	if (S_ISDIR(st.st_mode)) {

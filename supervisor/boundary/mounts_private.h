@@ -12,11 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum cover { COVER_EMPTY, COVER_NAMES, COVER_ITSELF };	/* nothing; the names below, empty; the same, read-only */
+
 struct place {
 	char *path;		/* canonical: no symlink, no ".." */
 	int fd;			/* roots: the cloned tree; masks: the object to cover */
 	bool devices;		/* roots: device nodes stay usable */
-	bool mirror;		/* masks: list the names below */
+	enum cover cover;	/* masks: what lies over the object */
 };
 
 struct places {

@@ -10,6 +10,7 @@
 #include "supervisor/enforcer/internal.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,13 +149,32 @@ static void judge_object(struct enforcer *e, const struct call *call, const char
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
+/* The name that an open was asked for by, in full; or NULL where it does not matter, as there are no skill folders, or it cannot be had. */
+static const char *full_name(const struct enforcer *e, const struct call *call, int dirfd, const char *asked, char ret_name[static PATH_MAX])
+{
+	static struct resolved folder;	/* large, and this is the one thread */
+	const bool is_absolute = *asked == '/';
+	int r = 0;
+
+	if (!e->policy->paths.skills.nr)
+		return NULL;
+	if (!is_absolute)
+		r = resolve_under(call->launch->root, (pid_t)call->request->pid, dirfd, "", true, &folder);
+	if (r < 0)
+		return NULL;
+	r = path_normalize(is_absolute ? "/" : folder.path, asked, ret_name, PATH_MAX);
+	if (!is_absolute)
+		resolved_close(&folder);
+	return r < 0 ? NULL : ret_name;
+}
+
 /*
  * In readonly: what is called like a secret is not read, whatever name leads there. CONTINUE is safe, as nothing of an agent's runs in such a launch that could
  * swap the path; where it is, is Landlock's to say.
  */
-static void judge_reading(struct enforcer *e, const struct call *call, const char *asked, const struct resolved *object, uint64_t flags)
+static void judge_reading(struct enforcer *e, const struct call *call, const char *asked, const char *named, const struct resolved *object, uint64_t flags)
 {
-	const struct action action = { .kind = ACTION_READ, .path = object->path };
+	const struct action action = { .kind = ACTION_READ, .path = object->path, .named = named };
 	struct decision decision, shadow;
 	_cleanup_buf_ struct buf what = { 0 };
 
@@ -182,6 +202,7 @@ void file_handle(struct enforcer *e, const struct call *call)
 {
 	static struct resolved object;	/* large, and this is the one thread */
 	static struct buf path;		/* its memory is kept */
+	static char named[PATH_MAX];
 	struct open_call open_call;
 	const char *from;
 	int r;
@@ -217,6 +238,6 @@ void file_handle(struct enforcer *e, const struct call *call)
 	else if (open_call.flags & WRITE_FLAGS)
 		judge_object(e, call, path.data, &object, open_call.flags);
 	else
-		judge_reading(e, call, path.data, &object, open_call.flags);
+		judge_reading(e, call, path.data, full_name(e, call, open_call.dirfd, from, named), &object, open_call.flags);
 	resolved_close(&object);
 }

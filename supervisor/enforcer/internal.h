@@ -405,6 +405,8 @@ int watch_start(struct enforcer *e);
 
 /* The folders a launch of a user with this home may write, and another one unless NULL; NULL-terminated, one allocation, free() it. */
 const char **plan_roots(const struct policy *policy, const char *home, const char *another);
+/* The skill folders of a user with this home: as plan_roots(). */
+const char **plan_skills(const struct policy *policy, const char *home);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
 const char **plan_protected(const struct policy *policy);	/* NULL with errno also when passwd cannot be read */
 /* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */

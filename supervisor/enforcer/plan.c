@@ -109,9 +109,19 @@ const char **plan_roots(const struct policy *policy, const char *home, const cha
 	return list_finish(&l);
 }
 
+const char **plan_skills(const struct policy *policy, const char *home)
+{
+	const struct strings *skills = &policy->paths.skills;
+	struct list l = { 0 };
+
+	for (size_t i = 0; i < skills->nr; i++)
+		add_expanded(&l, skills->items[i], home);
+	return list_finish(&l);
+}
+
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 {
-	_cleanup_free_ const char **roots = NULL, **masks = NULL, **homes = NULL;
+	_cleanup_free_ const char **roots = NULL, **masks = NULL, **homes = NULL, **skills = NULL;
 	struct mounts_plan plan = { .off = off, .container_fd = e->container_mounts };
 	int r;
 
@@ -121,11 +131,13 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 	roots = plan_roots(e->policy, e->launch_user.home, !off && browsers_exist(e) ? e->policy->browser.folder : NULL);
 	masks = fixed_masks(e->policy, off);
 	homes = plan_protected(e->policy);
-	if (!roots || !masks || !homes)
+	skills = plan_skills(e->policy, e->launch_user.home);
+	if (!roots || !masks || !homes || !skills)
 		return err_set(ret_error, -EIO, "the masks cannot be planned: %s", strerror(errno));
 	plan.write_roots = roots;
 	plan.masks = masks;
 	plan.homes = off ? NULL : homes;
+	plan.read_only = off ? NULL : skills;
 	r = mounts_build(&plan, &e->mounts[off], ret_error);
 	if (r < 0) {
 		e->mounts[off] = -1;

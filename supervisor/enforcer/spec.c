@@ -77,10 +77,13 @@ static const char *search_path(char *const *environment)
 
 static int put_boundary(const struct enforcer *e, const struct launch_order *o, const char *const *roots, struct buf *b, struct spec *s)
 {
-	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots };
+	_cleanup_free_ const char **skills = plan_skills(e->policy, o->user->home);
+	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots, .read_roots = skills };
 	const bool off = o->mode == MODE_OFF;
 	const struct filter_program *filter = &e->filters[off ? FILTER_OFF : o->mode == MODE_READONLY ? FILTER_READS : FILTER_SAFE];
 
+	if (!skills)
+		return -ENOMEM;
 	if (!off || e->listener_works_off) {
 		s->nr_filter = filter->len;
 		s->filter_offset = put(b, filter->code, filter->len * sizeof(struct sock_filter));

@@ -283,7 +283,7 @@ static const char *argument_outside(const struct judging *j, struct words words)
 		if (*word == '-' && strcmp(word, "-") != 0) {
 			const char *slash = strchr(word, '/'), *equals = strchr(word, '=');
 
-			if (path_is_sensitive(j->policy, word) || strstr(word, "..") || strpbrk(word, "~$"))
+			if (path_is_sensitive(j, word) || strstr(word, "..") || strpbrk(word, "~$"))
 				return words.text[i];
 			if (!slash && !equals)
 				continue;

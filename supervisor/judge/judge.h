@@ -53,6 +53,7 @@ struct judge_subject {		/* who asks */
 	bool unreviewed_allow;
 	const char *home;	/* of the launch user; "~" in paths.json */
 	const char *const *write_roots;	/* NULL-terminated, absolute: the launch's roots for writing (with grants) */
+	const char *const *read_roots;	/* NULL-terminated, absolute: the skill folders, for the launch's Landlock layer; NULL: none */
 	const char *const *frozen_roots;	/* isolated workspaces: the policy's frozen names below them are not written; NULL: none */
 	const char *const *frozen_paths;	/* whatever else in them is not; NULL: none */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
@@ -81,6 +82,7 @@ struct action {
 	/* ACTION_READ, ACTION_WRITE: canonical absolute path of the object, or of the name to be created; or, with unresolved, as typed */
 	const char *path;
 	bool unresolved;
+	const char *named;		/* ACTION_READ of an object: the absolute name that it was asked for by, normal as text; or NULL */
 	bool own_process;		/* a file of /proc that stands for a process of the same agent */
 	const char *cwd;		/* absolute; for unresolved paths, and for ACTION_EXEC: what relative arguments start from */
 	/* ACTION_CONNECT, ACTION_BIND (IP only: a bound socket file is an ACTION_WRITE). AF_UNIX: path is the canonical path of the socket it resolves to ("@NAME": abstract), where somebody could resolve it. */

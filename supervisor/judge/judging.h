@@ -132,10 +132,10 @@ bool transport_allows(const struct judging *j, const char *const *argv);
 /* Places of paths.json, for a canonical absolute path. */
 bool path_in_list(const struct strings *list, const char *home, const char *path);
 bool path_is_own(const struct policy *policy, const char *path);
-bool path_is_sensitive(const struct policy *policy, const char *path);
+bool path_is_sensitive(const struct judging *j, const char *path);
 /* Whether agents may write below it: then a file there is the agents' own, whatever its name. */
 bool path_is_writable(const struct judging *j, const char *path);
-/* For a path as typed in readonly: no expansion, no "..", inside the project, not sensitive. */
+/* For a path as typed in readonly: no expansion, no "..", inside the project or a skill folder, not sensitive. */
 bool path_stays_inside(const struct judging *j, const char *typed);
 
 #define WORDS_MAX 1024

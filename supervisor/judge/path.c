@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ACTION_READ and ACTION_WRITE. Order: Cordon's own and hidden, protected, blocked, roots, outside_root.
+ * ACTION_READ and ACTION_WRITE. Order: Cordon's own and hidden, protected, blocked, roots, outside_root. Readonly reads the project and the skill folders.
  *
  * A resolved path is an object the kernel is about to touch. An unresolved one is a name as a tool got it from its model: nothing is
  * known of links below it, so it is held to the project and the spelling that cannot lead out.
@@ -73,12 +73,42 @@ bool path_is_own(const struct policy *policy, const char *path)
 	return path_in_list(&policy->paths.own, NULL, path);
 }
 
-bool path_is_sensitive(const struct policy *policy, const char *path)
+/*
+ * The length of the skill folder that path is in, or 0. "~" is the launch user's own home and nobody else's: what others put into theirs was
+ * registered by nobody.
+ */
+static size_t skill_bytes(const struct judging *j, const char *path)
 {
+	const struct strings *skills = &j->policy->paths.skills;
+	struct homed p;
 	size_t i;
 
-	if (path_is_under(path, policy->paths.project))		/* the project's own name is not the agent's choice */
-		path += strlen(policy->paths.project);
+	if (!skills->nr)	/* as shipped, and this is asked for every open in readonly */
+		return 0;
+	p = homed_path(path, j->subject->home);
+	for (i = 0; i < skills->nr; i++) {
+		const char *folder = skills->items[i];
+
+		if (*folder != '~' && path_is_under(path, folder))
+			return strlen(folder);
+		if (*folder == '~' && p.in_own && path_is_under(p.in_own, folder + 1))
+			return (size_t)(p.in_own - path) + strlen(folder + 1);
+	}
+	return 0;
+}
+
+/* What readonly reads: the project and the skill folders. The length of the name that is not the agent's choice, or 0. */
+static size_t work_bytes(const struct judging *j, const char *path)
+{
+	return path_is_under(path, j->policy->paths.project) ? strlen(j->policy->paths.project) : skill_bytes(j, path);
+}
+
+bool path_is_sensitive(const struct judging *j, const char *path)
+{
+	const struct policy *policy = j->policy;
+	size_t i;
+
+	path += work_bytes(j, path);
 	for (i = 0; i < policy->paths.sensitive.nr; i++)
 		if (strstr(path, policy->paths.sensitive.items[i]))
 			return true;
@@ -124,7 +154,7 @@ bool path_stays_inside(const struct judging *j, const char *typed)
 
 	return !is_expanded(typed) && !has_parent_part(typed) &&
 	       path_normalize(j->action->cwd, typed, path, sizeof(path)) == 0 &&
-	       path_is_under(path, j->policy->paths.project) && !path_is_sensitive(j->policy, path);
+	       work_bytes(j, path) && !path_is_sensitive(j, path);
 }
 
 /* "~" and "~/…" become the home, where none is known root's: protected names are the same in every home. */
@@ -198,7 +228,7 @@ static bool deny_secret(const struct judging *j, const char *path)
 			    "%s holds credentials and is protected.", quote_text(&q, path));
 	else if (homed_in_list(&paths->blocked_roots, &p))
 		answer_deny(j, "blocked_root", PATHS_RULE("path.blocked", blocked_roots, "the operator closed this folder; use another place inside the project"), "%s is under a blocked root.", quote_text(&q, path));
-	else if (j->action->unresolved && homed_in_list(&paths->system_roots, &p))
+	else if (j->action->unresolved && homed_in_list(&paths->system_roots, &p) && !skill_bytes(j, path))
 		answer_deny(j, "protected_path", PATHS_RULE("path.system", system_roots, "work with files of the project"),
 			    "%s is a system path.", quote_text(&q, path));
 	else
@@ -215,6 +245,15 @@ static void deny_outside(const struct judging *j, const char *path)
 		    "%s is outside the roots of this launch (the project is %s).", quote_text(&q, path), project);
 }
 
+/* A link in a skill folder that leads out of it, whoever may read what it leads to: what a package brings opens nothing but the package. */
+static bool leads_out(const struct judging *j, const char *path)
+{
+	const char *named = j->action->named;
+	size_t len = named ? skill_bytes(j, named) : 0;
+
+	return len && (strncmp(path, named, len) != 0 || (path[len] && path[len] != '/'));
+}
+
 static void judge_read(const struct judging *j, const char *path)
 {
 	const struct paths *paths = &j->policy->paths;
@@ -223,17 +262,22 @@ static void judge_read(const struct judging *j, const char *path)
 	struct quoted q;
 
 	if ((j->action->unresolved || j->subject->mode == MODE_READONLY) && !is_system &&
-	    path_is_sensitive(j->policy, path)) {
+	    path_is_sensitive(j, path)) {
 		answer_deny(j, "protected_path", PATHS_RULE("path.sensitive", sensitive, "read another file; those whose names suggest secrets stay closed"),
 			    "%s looks like a secret by its name.", quote_text(&q, path));
 		return;
 	}
-	if (j->subject->mode == MODE_READONLY && !is_system && !path_is_under(path, paths->project)) {
+	if (j->subject->mode == MODE_READONLY && leads_out(j, path)) {
+		answer_deny(j, "protected_path", PATHS_RULE("path.skills", skills, "read what lies in the skill folder itself"), "%s is reached by a link that leads out of a skill folder.",
+			    quote_text(&q, path));
+		return;
+	}
+	if (j->subject->mode == MODE_READONLY && !is_system && !work_bytes(j, path)) {
 		deny_outside(j, path);
 		return;
 	}
 	/* Programs read their libraries in every style; a tool's own reads are the model's. */
-	if (paths->roots == ROOTS_STRICT && !is_system && !path_is_under(path, paths->project) && !path_is_writable(j, path)) {
+	if (paths->roots == ROOTS_STRICT && !is_system && !work_bytes(j, path) && !path_is_writable(j, path)) {
 		deny_outside(j, path);
 		return;
 	}
@@ -283,6 +327,11 @@ static void judge_write(const struct judging *j, const char *path)
 	if (j->subject->mode == MODE_READONLY) {
 		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "print the result instead; nothing is written in readonly mode" },
 			    "%s would be written, and the mode is readonly.", quote_text(&q, path));
+		return;
+	}
+	if (skill_bytes(j, path)) {
+		answer_deny(j, "protected_path", PATHS_RULE("path.skills", skills, "write to a file of the project; skills are only read"), "%s is in a skill folder, which is not changed.",
+			    quote_text(&q, path));
 		return;
 	}
 	if (is_frozen(j, path)) {

@@ -184,7 +184,7 @@ void weigh_read(struct weighing *w, const char *text, uint8_t flags, bool opens)
 			weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
 		return;
 	}
-	if (path_is_sensitive(j->policy, path) || matches_list(&j->policy->paths.secret_files, path))
+	if (path_is_sensitive(j, path) || matches_list(&j->policy->paths.secret_files, path))
 		w->ret->effects |= EFFECT_SECRET;
 	weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
 }

@@ -136,6 +136,7 @@ struct paths {			/* paths.json; "~" stands for the launch user's home */
 	struct strings live_sources;	/* names of those that the host made to be thrown away: not isolated */
 	struct strings refused_file_systems, refused_sources;	/* what no source may be: types; folders of the host's file systems */
 	struct strings refused_holds;	/* what no source may hold: relative names */
+	struct strings skills;		/* folders outside the project that readonly reads; written in no safety mode */
 	struct strings secret_files;	/* globs: show credentials or environments of the system */
 	struct strings sensitive;	/* name fragments refused in readonly (and, for secrets, guarded) */
 	struct origin origin;

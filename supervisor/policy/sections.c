@@ -337,11 +337,14 @@ int section_paths(const struct node *root, struct policy *policy)
 		{ "refused_sources", read_paths, MEMBER(refused_sources), false },
 		{ "refused_holds", read_strings, MEMBER(refused_holds), false },
 		{ "secret_files", read_strings, MEMBER(secret_files), false },
+		{ "skills", read_paths, MEMBER(skills), false },
 	};
 #undef MEMBER
 	int r;
 
 	policy->paths.origin = node_origin(root);
 	r = node_object(root, fields, ARRAY_SIZE(fields), &policy->paths);
+	if (r == 0)
+		r = skills_check(root, &policy->paths);
 	return r < 0 ? r : join_hidden(root, &policy->paths);
 }

@@ -11,6 +11,8 @@ section_reader section_policy, section_environment, section_paths, section_netwo
 section_reader section_commands, section_service, section_transport;
 /* Whether the services that one waits for exist, are enabled, and do not wait for it. Returns 0, or -EINVAL with the one that is wrong and why. */
 int services_check(const struct policy *policy, const struct service **ret_faulty, struct err *ret_error);
+/* Whether each skill folder is one that may be opened to reading; the document's root, and what was read of it. */
+int skills_check(const struct node *root, const struct paths *paths);
 int section_mode(const struct node *root, struct policy *policy, enum mode mode);
 
 /* const char ** and struct strings *: absolute or below "~", in the one spelling that can be compared. */

@@ -491,6 +491,61 @@ static void off_refuses_only_cordons_own(void **state)
 	assert_int_equal(ask(MODE_OFF, &typed).verdict, VERDICT_ALLOW);
 }
 
+static void skill_folders_are_read_and_never_written(void **state)
+{
+	static const struct { enum action_kind kind; bool unresolved; const char *path, *named, *expected; } cases[] = {
+		{ ACTION_READ, false, "/opt/skills/a/SKILL.md", NULL, "aaa" }, { ACTION_READ, true, "/opt/skills/a/SKILL.md", NULL, "aaa" }, { ACTION_READ, false, "/opt/skills", NULL, "aaa" },
+		{ ACTION_READ, false, "/home/agent/.agents/skills/x", NULL, "aaa" }, { ACTION_READ, true, "/home/agent/.agents/skills/x", NULL, "aaa" },
+		{ ACTION_READ, true, "/usr/share/skills/x", NULL, "aaa" }, { ACTION_READ, true, "/usr/share/x", NULL, "ddd" },
+		/* the folder's own name is the operator's */
+		{ ACTION_READ, false, "/srv/token-skills/x", NULL, "aaa" }, { ACTION_READ, false, "/srv/token-skills/secret", NULL, "aad" },
+		/* not in the folder, or not the launch user's */
+		{ ACTION_READ, false, "/opt/skills2/x", NULL, "aad" }, { ACTION_READ, false, "/opt/x", NULL, "aad" }, { ACTION_READ, false, "/home/agent/.agents/x", NULL, "aad" },
+		{ ACTION_READ, false, "/home/other/.agents/skills/x", NULL, "aad" }, { ACTION_READ, false, "/root/.agents/skills/x", NULL, "aad" },
+		{ ACTION_READ, true, "/opt/skills/../x", NULL, "aad" }, { ACTION_READ, true, "/opt/skills/../skills/x", NULL, "aad" }, { ACTION_READ, true, "~/.agents/skills/x", NULL, "ddd" },
+		{ ACTION_READ, false, "/opt/skills/.env", NULL, "aad" }, { ACTION_READ, false, "/opt/skills/a/.ssh/x", NULL, "aad" }, { ACTION_READ, true, "/opt/skills/.env", NULL, "ddd" },
+		/* by a link in it */
+		{ ACTION_READ, false, "/etc/passwd", "/opt/skills/link", "aad" }, { ACTION_READ, false, "/workspace/x", "/opt/skills/link", "aad" }, { ACTION_READ, false, "/etc/passwd", "/etc/passwd", "aaa" },
+		{ ACTION_READ, false, "/opt/skills/b", "/opt/skills/link", "aaa" }, { ACTION_READ, false, "/opt/skills2/x", "/opt/skills/link", "aad" },
+		{ ACTION_READ, false, "/home/agent/.ssh/id_rsa", "/opt/skills/link", "ddd" }, { ACTION_READ, false, "/etc/passwd", "/home/agent/.agents/skills/l", "aad" },
+		{ ACTION_WRITE, false, "/opt/skills/x", NULL, "ddd" }, { ACTION_WRITE, false, "/home/agent/.agents/skills/x", NULL, "ddd" }, { ACTION_WRITE, false, "/tmp/skills/x", NULL, "ddd" },
+		{ ACTION_WRITE, false, "/home/agent/.agents/x", NULL, "aad" },
+	};
+	static const struct { const char *text; char expected; } texts[] = {
+		{ "cat /opt/skills/a/SKILL.md", 'a' }, { "grep -rn x /home/agent/.agents/skills", 'a' }, { "cat /opt/skills/../x", 'd' }, { "cat ~/.agents/skills/x", 'a' }, { "cat ~/.agents/x", 'd' }, { "cat ~other/.agents/skills/x", 'd' }, { "cat /opt/skills/.env", 'd' },
+		{ "cat /opt/skills2/x", 'd' }, { "sh /opt/skills/x.sh", 'd' }, { "/opt/skills/x", 'd' }, { "cat /opt/skills/x > /opt/skills/y", 'd' }, { "rm /opt/skills/x", 'd' },
+	};
+	const char *folders[] = { "~/.agents/skills", "/opt/skills", "/srv/token-skills", "/usr/share/skills", "/tmp/skills" };
+	const struct strings before = policy->paths.skills;
+	struct action action;
+	size_t i;
+
+	(void)state;
+	action = (struct action){ .kind = ACTION_READ, .path = "/opt/skills/x" };
+	assert_string_equal(ask(MODE_READONLY, &action).tag, "outside_root");
+	policy->paths.skills = (struct strings){ .items = folders, .nr = ARRAY_SIZE(folders) };
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		for (unsigned m = MODE_GUARDED; m < MODE_COUNT; m++) {
+			struct decision d;
+
+			action = (struct action){ .kind = cases[i].kind, .unresolved = cases[i].unresolved, .path = cases[i].path, .named = cases[i].named, .cwd = "/workspace" };
+			d = ask((enum mode)m, &action);
+			if (verdict_letter(d.verdict) != cases[i].expected[m - 1])
+				fail_msg("%s %s by %s: %s", mode_name((enum mode)m), cases[i].path, cases[i].named ? cases[i].named : "-", d.reason);
+		}
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct decision d = ask_text(MODE_READONLY, texts[i].text, NULL);
+
+		if (verdict_letter(d.verdict) != texts[i].expected)
+			fail_msg("%s: %s", texts[i].text, d.reason);
+	}
+	policy->paths.roots = ROOTS_STRICT;
+	action = (struct action){ .kind = ACTION_READ, .path = "/opt/skills/x" };
+	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_ALLOW);
+	policy->paths.roots = ROOTS_STANDARD;
+	policy->paths.skills = before;
+}
+
 static void roots_are_a_second_axis(void **state)
 {
 	struct action action = { .kind = ACTION_READ, .unresolved = true, .path = "/srv/data", .cwd = "/workspace" };
@@ -1007,6 +1062,7 @@ int main(void)
 		cmocka_unit_test(an_exec_brings_no_code_loading_names_of_its_own),
 		cmocka_unit_test(paths_are_judged_in_their_order),
 		cmocka_unit_test(off_refuses_only_cordons_own),
+		cmocka_unit_test(skill_folders_are_read_and_never_written),
 		cmocka_unit_test(roots_are_a_second_axis),
 		cmocka_unit_test(addresses_are_judged_in_every_spelling),
 		cmocka_unit_test(listeners_of_agents_are_reached_on_loopback_only),

@@ -410,6 +410,28 @@ static void a_plan_that_does_not_fit_is_an_error(void **state)
 	assert_int_equal(landlock_plan(&policy, &subject, landlock_handled(6), rules, (unsigned)nr), nr);
 }
 
+static bool has_rule(const struct landlock_rule *rules, int nr, const char *path, uint64_t access)
+{
+	for (int i = 0; i < nr; i++)
+		if (strcmp(rules[i].path, path) == 0)
+			return rules[i].access == access;
+	return false;
+}
+
+static void skill_folders_are_read_and_nothing_runs_there(void **state)
+{
+	static const char *const skills[] = { "/opt/skills", "/home/agent/.agents/skills", NULL };
+	const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+	struct policy policy = policy_with(ROOTS_STANDARD);
+	struct judge_subject subject = { .mode = MODE_READONLY, .read_roots = skills };
+	struct landlock_rule rules[RULES_MAX];
+	int nr = landlock_plan(&policy, &subject, landlock_handled(6), rules, RULES_MAX);
+
+	(void)state;
+	assert_true(has_rule(rules, nr, skills[0], reading));
+	assert_true(has_rule(rules, nr, skills[1], reading));
+}
+
 static void off_has_no_layer(void **state)
 {
 	struct policy policy = policy_with(ROOTS_STANDARD);
@@ -427,6 +449,7 @@ int main(void)
 		cmocka_unit_test(a_plan_grants_only_handled_rights_and_refer_on_write_roots),
 		cmocka_unit_test(what_only_mounts_need_to_hold_is_not_handled),
 		cmocka_unit_test(a_plan_that_does_not_fit_is_an_error),
+		cmocka_unit_test(skill_folders_are_read_and_nothing_runs_there),
 		cmocka_unit_test(off_has_no_layer),
 		cmocka_unit_test(writes_outside_the_roots_are_refused_and_change_nothing),
 		cmocka_unit_test(with_fitting_mounts_writes_are_refused_all_the_same),

@@ -600,6 +600,32 @@ static void planted_symlinks_are_refused(void **state)
 	assert_true(holds(at("etc/file"), "etc"));
 }
 
+static int change_read_only(void)
+{
+	if (!refused(open(at("home/tools/skills/made/x"), O_WRONLY | O_CREAT, 0600), ENOENT) || !refused(open(at("home/tools/skills/x"), O_WRONLY | O_CREAT, 0600), EROFS))
+		return 1;
+	if (!refused(rename(at("home/tools/skills"), at("home/tools/old")), EBUSY) || !refused(rename(at("home/tools"), at("home/old")), EBUSY))
+		return 2;
+	return open(at("home/tools/beside"), O_WRONLY | O_CREAT, 0600) < 0 ? 3 : 0;
+}
+
+/* A folder that is not there yet is made: an agent's would be taken for it. */
+static void read_only_folders_stay_in_a_write_root(void **state)
+{
+	const char *roots[] = { at("work"), at("home"), NULL }, *read_only[] = { at("home/tools/skills"), at("etc/none"), NULL }, *planted[] = { at("work/planted/skills"), NULL };
+	struct mounts_plan plan = { .write_roots = roots, .read_only = read_only };
+	struct err error;
+	_cleanup_close_ int fd = build(&plan, &error);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(inside(fd, change_read_only), 0);
+	assert_true(exists(at("home/tools/skills")));
+	assert_false(exists(at("etc/none")));
+	plan.read_only = planted;
+	assert_int_equal(build(&plan, &error), -ELOOP);
+}
+
 static int write_through_alias(void)
 {
 	return open(at("alias/by-alias"), O_WRONLY | O_CREAT, 0600) < 0 || !refused(open(at("etc/x"), O_WRONLY | O_CREAT, 0600), EROFS);
@@ -654,6 +680,7 @@ int main(void)
 		cmocka_unit_test(nothing_changes_outside_the_write_roots),
 		cmocka_unit_test(write_roots_are_writable_but_for_what_the_operator_sealed),
 		cmocka_unit_test(masks_hold_nothing),
+		cmocka_unit_test(read_only_folders_stay_in_a_write_root),
 		cmocka_unit_test(homes_list_names_and_nothing_else),
 		cmocka_unit_test(masks_cannot_be_gone_round),
 		cmocka_unit_test(setuid_bits_raise_nothing),

@@ -282,6 +282,8 @@ static const struct fault {
 	{ "paths.json", "{ \"write\": [\"/a\", \"/a/../b\"] }", 1, 19, "write[1]", "absolute path" },
 	{ "paths.json", "{ \"write\": [\"/a/\"] }", 1, 13, "write[0]", "absolute path" },
 	{ "paths.json", "{ \"write\": [\"~root\"] }", 1, 13, "write[0]", "absolute path" },
+	{ "paths.json", "{ \"skills\": true }", 1, 13, "skills", "array" },
+	{ "paths.json", "{ \"skills\": [\"skills\"] }", 1, 14, "skills[0]", "absolute path" },
 	{ "paths.json", "{ \"confine_writes\": \"true\" }", 1, 21, "confine_writes", "true or false" },
 	/* network */
 	{ "network.json", "{ \"ranges\": [\n { \"id\": \"a\",\n \"range\": \"10.0.0.0\", \"reason\": \"x\" } ] }", 3, 11, "ranges[0].range", "address range" },
@@ -610,6 +612,50 @@ static void modes_have_names_aliases_and_retired_names(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* The good policy's paths.json with these skill folders, on line 9. */
+static void write_skills(const char *folders)
+{
+	char text[1024];
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		if (strcmp(good[i].file, "paths.json") == 0)
+			snprintf(text, sizeof(text), "%.*s,\n\t\"irreplaceable\": [\"/srv\"], \"skills\": [%s]\n}\n", (int)strlen(good[i].text) - 3, good[i].text, folders);
+	write_file("paths.json", text);
+}
+
+static void a_skill_folder_is_one_of_its_own(void **state)
+{
+	static const struct { const char *folder, *why; } bad[] = {
+		{ "/", "not a home" }, { "~", "not a home" }, { "/root", "not a home" }, { "/home", "not a home" }, { "/home/agent", "not a home" },
+		{ "/proc/1/root", "the kernel's" }, { "/dev/shm/x", "the kernel's" }, { "/workspace", "the project" }, { "/workspace/.agents/skills", "the project" },
+		{ "~/.ssh", "closed" }, { "~/.ssh/skills", "closed" }, { "/home/agent/.ssh", "closed" }, { "/root/.ssh/x", "closed" }, { "/run", "closed" }, { "/run/cordon/x", "closed" },
+		{ "/etc", "closed" }, { "/run/docker.sock", "closed" }, { "/usr", "it holds /usr" }, { "/srv", "it holds /srv" },
+	};
+	char item[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(item, sizeof(item), "\"/opt/skills\", \"%s\"", bad[i].folder);
+		write_skills(item);
+		expect_error("paths.json", 9, 55, "skills[1]", bad[i].why);
+	}
+}
+
+static void skill_folders_are_read(void **state)
+{
+	struct policy *p = NULL;
+	struct err e = { 0 };
+
+	(void)state;
+	write_skills("\"~/.agents/skills\", \"/opt/skills\", \"/var/skills\", \"/root/.agents/skills\"");
+	if (policy_load(folder, &p, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(p->paths.skills.nr, 4);
+	assert_string_equal(p->paths.skills.items[0], "~/.agents/skills");
+	assert_int_equal(p->paths.skills.line, 9);
+	policy_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -627,6 +673,8 @@ int main(void)
 		IN_FOLDER(misspelt_files_are_errors),
 		IN_FOLDER(links_stay_inside_the_folder),
 		IN_FOLDER(only_regular_files_of_sane_size_are_read),
+		cmocka_unit_test_setup_teardown(a_skill_folder_is_one_of_its_own, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(skill_folders_are_read, set_up, tear_down),
 		cmocka_unit_test(the_shipped_policy_loads),
 		cmocka_unit_test(modes_have_names_aliases_and_retired_names),
 	};
