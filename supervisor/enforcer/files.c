@@ -149,15 +149,13 @@ static void judge_object(struct enforcer *e, const struct call *call, const char
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
-/* The name that an open was asked for by, in full; or NULL where it does not matter, as there are no skill folders, or it cannot be had. */
-static const char *full_name(const struct enforcer *e, const struct call *call, int dirfd, const char *asked, char ret_name[static PATH_MAX])
+/* The name that an open was asked for by, in full; or NULL where it cannot be had. */
+static const char *full_name(const struct call *call, int dirfd, const char *asked, char ret_name[static PATH_MAX])
 {
 	static struct resolved folder;	/* large, and this is the one thread */
 	const bool is_absolute = *asked == '/';
 	int r = 0;
 
-	if (!e->policy->paths.skills.nr)
-		return NULL;
 	if (!is_absolute)
 		r = resolve_under(call->launch->root, (pid_t)call->request->pid, dirfd, "", true, &folder);
 	if (r < 0)
@@ -238,6 +236,6 @@ void file_handle(struct enforcer *e, const struct call *call)
 	else if (open_call.flags & WRITE_FLAGS)
 		judge_object(e, call, path.data, &object, open_call.flags);
 	else
-		judge_reading(e, call, path.data, full_name(e, call, open_call.dirfd, from, named), &object, open_call.flags);
+		judge_reading(e, call, path.data, full_name(call, open_call.dirfd, from, named), &object, open_call.flags);
 	resolved_close(&object);
 }

@@ -245,13 +245,18 @@ static void deny_outside(const struct judging *j, const char *path)
 		    "%s is outside the roots of this launch (the project is %s).", quote_text(&q, path), project);
 }
 
-/* A link in a skill folder that leads out of it, whoever may read what it leads to: what a package brings opens nothing but the package. */
+/*
+ * A link in a skill folder that leads out of it, whoever may read what it leads to: what a package brings opens nothing but the package. And one in the
+ * project that leads to what is not readonly's to read: programs read their system's files by their own names.
+ */
 static bool leads_out(const struct judging *j, const char *path)
 {
 	const char *named = j->action->named;
 	size_t len = named ? skill_bytes(j, named) : 0;
 
-	return len && (strncmp(path, named, len) != 0 || (path[len] && path[len] != '/'));
+	if (!len)
+		return named && path_is_under(named, j->policy->paths.project) && !work_bytes(j, path);
+	return strncmp(path, named, len) != 0 || (path[len] && path[len] != '/');
 }
 
 static void judge_read(const struct judging *j, const char *path)
@@ -268,7 +273,7 @@ static void judge_read(const struct judging *j, const char *path)
 		return;
 	}
 	if (j->subject->mode == MODE_READONLY && leads_out(j, path)) {
-		answer_deny(j, "protected_path", PATHS_RULE("path.skills", skills, "read what lies in the skill folder itself"), "%s is reached by a link that leads out of a skill folder.",
+		answer_deny(j, "protected_path", ((struct ruling){ "path.link", paths->origin, "read what lies in the folder itself" }), "%s is reached by a link that leads out of the project or a skill folder.",
 			    quote_text(&q, path));
 		return;
 	}

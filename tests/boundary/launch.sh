@@ -244,6 +244,15 @@ echo 'the secret' >"$INSIDE/workspace/credentials/x"
 run -- cat link
 equal "readonly: what is called like a secret is not read by another name" "1 " "$STATUS $OUT"
 recorded "and is recorded" sys.name=openat decision=deny rule.id=path.sensitive sys.path.resolved=/workspace/.env
+ln -s /etc/passwd "$INSIDE/workspace/out"
+ln -s /etc "$INSIDE/workspace/outside"
+run -- cat out
+equal "readonly: a link that leads out of the project, to what programs may read" "1 " "$STATUS $OUT"
+recorded "and is recorded, too" sys.name=openat decision=deny rule.id=path.link sys.path.resolved=/etc/passwd
+run -- cat outside/passwd
+equal "readonly: nor by a folder" "1 " "$STATUS $OUT"
+run --cwd /workspace/outside -- cat passwd
+check "readonly: nor from such a folder" test "$STATUS" -ne 0
 run -- grep -r . .
 equal "nor by a search of the whole tree" "./README.md:line" "$(grep -v x.sh <<<"$OUT" | grep -av ^Binary)"
 fixture_stop

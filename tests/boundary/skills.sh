@@ -55,7 +55,7 @@ equal "from inside it" "0 instructions" "$STATUS $OUT"
 run --mode readonly --cwd /srv/skills/a -- cat passwd etc/passwd env
 equal "from inside it no link leads out" "failed " "$([ "$STATUS" -ne 0 ] && echo failed) $OUT"
 run --mode readonly -- cat /srv/skills/a/passwd
-recorded "a link that leads out is recorded" decision=deny rule.id=path.skills sys.path.resolved=/etc/passwd
+recorded "a link that leads out is recorded" decision=deny rule.id=path.link sys.path.resolved=/etc/passwd
 run --mode readonly -- grep -R . /srv/skills/a
 equal "a search follows no link out of it" "/srv/skills/a/SKILL.md:instructions /srv/skills/a/inner:instructions /srv/skills/a/run.sh:echo ran" "$(echo $(sort <<<"$OUT"))"
 shows_nothing "nothing runs there" /srv/skills/a/run.sh

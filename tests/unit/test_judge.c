@@ -507,6 +507,7 @@ static void skill_folders_are_read_and_never_written(void **state)
 		/* by a link in it */
 		{ ACTION_READ, false, "/etc/passwd", "/opt/skills/link", "aad" }, { ACTION_READ, false, "/workspace/x", "/opt/skills/link", "aad" }, { ACTION_READ, false, "/etc/passwd", "/etc/passwd", "aaa" },
 		{ ACTION_READ, false, "/opt/skills/b", "/opt/skills/link", "aaa" }, { ACTION_READ, false, "/opt/skills2/x", "/opt/skills/link", "aad" },
+		{ ACTION_READ, false, "/etc/passwd", "/workspace/link", "aad" }, { ACTION_READ, false, "/opt/skills/b", "/workspace/link", "aaa" }, { ACTION_READ, false, "/workspace/b", "/workspace/link", "aaa" },
 		{ ACTION_READ, false, "/home/agent/.ssh/id_rsa", "/opt/skills/link", "ddd" }, { ACTION_READ, false, "/etc/passwd", "/home/agent/.agents/skills/l", "aad" },
 		{ ACTION_WRITE, false, "/opt/skills/x", NULL, "ddd" }, { ACTION_WRITE, false, "/home/agent/.agents/skills/x", NULL, "ddd" }, { ACTION_WRITE, false, "/tmp/skills/x", NULL, "ddd" },
 		{ ACTION_WRITE, false, "/home/agent/.agents/x", NULL, "aad" },
