@@ -69,15 +69,27 @@ def case_size():
     show(finish(pid, master))
 
 
+FLOOD = """
+import os, signal, termios, time
+modes = termios.tcgetattr(0)
+modes[3] = modes[3] & ~termios.ECHO | termios.NOFLSH
+termios.tcsetattr(0, termios.TCSANOW, modes)
+signal.signal(signal.SIGINT, lambda *a: None)
+signal.signal(signal.SIGWINCH, lambda *a: os._exit(0) if os.get_terminal_size(0).lines == 44 else None)
+print("ready", flush=True)
+for i in range(4000):
+    print("line %d of the output, which is whole" % i, flush=True)
+print("sized", flush=True)
+while True:
+    time.sleep(0.1)
+"""
+
+
 def case_flood():
     """What is typed all the while, Ctrl-C among it, neither garbles the output nor keeps a new size or the end from arriving."""
-    pid, master = start("--", "python3", "-c", "import os, signal, sys, termios, time\n"
-                        "modes = termios.tcgetattr(0); modes[3] = modes[3] & ~termios.ECHO | termios.NOFLSH; termios.tcsetattr(0, termios.TCSANOW, modes)\n"
-                        "signal.signal(signal.SIGINT, lambda *a: None)\n"
-                        "signal.signal(signal.SIGWINCH, lambda *a: os._exit(0) if os.get_terminal_size(0).lines == 44 else None)\n"
-                        "print('ready', flush=True)\n"
-                        "for i in range(4000): print('line %d of the output, which is whole' % i, flush=True)\n"
-                        "print('sized', flush=True)\nwhile True: time.sleep(0.1)")
+    with open("/workspace/flood.py", "w") as script: # a launch's text may hold no such program
+        script.write(FLOOD)
+    pid, master = start("--", "python3", "flood.py")
     seen = read_until(master, b"ready")
     os.set_blocking(master, False)
     end = time.time() + 20
