@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -35,6 +37,19 @@ static inline void report_fd(const char *name, int fd)
 static inline void report(const char *name, long result)
 {
 	printf("%s %s\n", name, result >= 0 ? "ok" : strerrorname_np(errno));
+}
+
+/* Bound to a port of its own on loopback; a stream one listens. */
+static inline int loopback_server(int type, struct sockaddr_in *ret)
+{
+	int server = socket(AF_INET, type, 0);
+	socklen_t bytes = sizeof(*ret);
+
+	*ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (bind(server, (struct sockaddr *)ret, sizeof(*ret)) < 0 || (type == SOCK_STREAM && listen(server, 4096) < 0) ||
+	    getsockname(server, (struct sockaddr *)ret, &bytes) < 0)
+		die("server");
+	return server;
 }
 
 static inline uint64_t now_ms(void)

@@ -9,18 +9,6 @@ static struct sockaddr_in own;
 static int server, client;
 static const char *what;
 
-static int listening(int type)
-{
-	socklen_t bytes = sizeof(own);
-	int fd = socket(AF_INET, type, 0);
-
-	own = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	if (bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0 || (type == SOCK_STREAM && listen(fd, 8) < 0) ||
-	    getsockname(fd, (struct sockaddr *)&own, &bytes) < 0)
-		die("server");
-	return fd;
-}
-
 static void say(const char *name, long result, int error)
 {
 	printf("%s %s\n", name, result >= 0 ? "ok" : strerrorname_np(error));
@@ -87,7 +75,7 @@ int main(int argc, char **argv)
 	what = argc > 1 ? argv[1] : "";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (strncmp(what, "connect", 7) == 0 || strncmp(what, "send", 4) == 0) {
-		server = listening(what[0] == 'c' ? SOCK_STREAM : SOCK_DGRAM);
+		server = loopback_server(what[0] == 'c' ? SOCK_STREAM : SOCK_DGRAM, &own);
 		client = socket(AF_INET, what[0] == 'c' ? SOCK_STREAM : SOCK_DGRAM, 0);
 	}
 	printf("waiting\n");

@@ -5,18 +5,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-static int server_of(struct sockaddr_in *ret)
-{
-	int server = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t bytes = sizeof(*ret);
-
-	*ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	if (bind(server, (struct sockaddr *)ret, sizeof(*ret)) < 0 || listen(server, 1024) < 0 ||
-	    getsockname(server, (struct sockaddr *)ret, &bytes) < 0)
-		die("server");
-	return server;
-}
-
 static const char *exec_of(const char *program)
 {
 	int status = 0;
@@ -99,7 +87,7 @@ int main(int argc, char **argv)
 	}
 	unsigned most = argc > 1 ? (unsigned)atoi(argv[1]) : 100000, ok = 0, accepted = 0;
 	struct sockaddr_in to;
-	int server = server_of(&to), r = 0, error = 0;
+	int server = loopback_server(SOCK_STREAM, &to), r = 0, error = 0;
 	uint64_t began;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

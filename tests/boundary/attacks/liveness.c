@@ -7,17 +7,6 @@
 
 static struct sockaddr_in own;
 
-static int listening(void)
-{
-	socklen_t bytes = sizeof(own);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	own = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	if (bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0 || listen(fd, 4096) < 0 || getsockname(fd, (struct sockaddr *)&own, &bytes) < 0)
-		die("server");
-	return fd;
-}
-
 /* ---- killed in the middle of calls ---- */
 
 enum { BETWEEN, IN_OPEN, IN_CONNECT, IN_SEND, IN_EXEC, STAGES };
@@ -49,7 +38,7 @@ static void kills(unsigned nr)
 	unsigned long hits[STAGES] = { 0 };
 	volatile int *stage = map_shared(4096);
 	unsigned seed = 1;
-	int server = listening();
+	int server = loopback_server(SOCK_STREAM, &own);
 
 	fcntl(server, F_SETFL, O_NONBLOCK);
 	for (unsigned i = 0; i < nr; i++) {
@@ -149,7 +138,7 @@ static void urg(int seconds)
 	pthread_t threads[THREADS], other;
 
 	sigaction(SIGURG, &action, NULL);
-	pthread_create(&other, NULL, accept_all, (void *)(intptr_t)listening());
+	pthread_create(&other, NULL, accept_all, (void *)(intptr_t)loopback_server(SOCK_STREAM, &own));
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i);
 	pthread_create(&other, NULL, tick_all, NULL);

@@ -60,24 +60,12 @@ static void exec_once(struct tally *t)
 	add(t, status == 0, WIFEXITED(status) ? WEXITSTATUS(status) : EIO);
 }
 
-static int new_server(struct sockaddr_in *ret)
-{
-	int server = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t bytes = sizeof(*ret);
-
-	*ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	if (bind(server, (struct sockaddr *)ret, sizeof(*ret)) < 0 || listen(server, 1024) < 0 ||
-	    getsockname(server, (struct sockaddr *)ret, &bytes) < 0)
-		die("server");
-	return server;
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t end = now_ms() + (argc > 1 ? (uint64_t)atoi(argv[1]) : 3000);
 	struct tally opens = { 0 }, connects = { 0 }, execs = { 0 }, exclusive = { 0 };
 	struct sockaddr_in to;
-	int server = new_server(&to), fd, r;
+	int server = loopback_server(SOCK_STREAM, &to), fd, r;
 	char name[64];
 
 	tick();
