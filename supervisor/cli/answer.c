@@ -1,12 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One question to the running supervisor, and its answer as JSON. */
+/* What the verbs that ask the running supervisor share: their words, the question, its answer as JSON. */
 #include "supervisor/base/buf.h"
 #include "supervisor/base/err.h"
 #include "supervisor/cli/cli.h"
 #include "supervisor/control/control.h"
 
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+int cli_misused(int option, char **argv)
+{
+	fprintf(stderr, "cordon: %s: %s %s (see cordon %s --help)\n", argv[0],
+		option == ':' ? "a value is missing after" : option ? "unknown option" : "unexpected word", argv[option ? optind - 1 : optind], argv[0]);
+	return 2;
+}
+
+int cli_only_json(int argc, char **argv, const char *help, bool *ret_json)
+{
+	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
+	int option;
+
+	*ret_json = false;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (option != 'j')
+			return option == 'h' ? fputs(help, stdout), 0 : cli_misused(option, argv);
+		*ret_json = true;
+	}
+	return optind < argc ? cli_misused(0, argv) : -1;
+}
 
 const char *cli_text(const json_t *object, const char *key)
 {

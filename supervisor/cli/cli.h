@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 int cli_audit(int argc, char **argv);
 int cli_check(int argc, char **argv);
@@ -15,6 +16,10 @@ int cli_workspace(int argc, char **argv);
 
 /* ---- answer.c: what the verbs that ask the supervisor share ---- */
 
+/* The words of a verb that knows --json and --help alone. Returns -1 to go on, or the exit code, all said. argv[0] is the verb. */
+int cli_only_json(int argc, char **argv, const char *help, bool *ret_json);
+/* "VERB: unknown option WORD (see …)", said of what getopt_long(3) returned; 0: of the first word left. Returns the exit code. */
+int cli_misused(int option, char **argv);
 /* The supervisor's answer, or NULL with the reason printed and the exit code. */
 json_t *cli_ask(const char *request, int *ret_exit);
 /* Prints it on one line. Returns the exit code. */

@@ -10,7 +10,6 @@
 #include "supervisor/control/control.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,8 +24,6 @@ static const char help[] =
 	"Show each protective layer: active, degraded or unsupported, why, and how to get it. Layers are probed by their effect, by the\n"
 	"running supervisor when there is one, else here. With a proxy, also who was made to believe its CA, as verified afterwards.\n"
 	"exit: 0 every layer is active and no step of trust degraded, 1 one is not, 2 usage, or the supervisor does not answer\n";
-
-static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
 
 static json_t *probe_here(void)
 {
@@ -116,20 +113,12 @@ static int verdict(const json_t *report)
 
 int cli_doctor(int argc, char **argv)
 {
-	bool raw = false;
+	bool raw;
 	json_t *report;
-	int option, code;
+	int code = cli_only_json(argc, argv, help, &raw);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (option == 'h')
-			return fputs(help, stdout), 0;
-		if (option != 'j')
-			return refuse("unknown option (see cordon doctor --help)");
-		raw = true;
-	}
-	if (optind < argc)
-		return refuse("unexpected word (see cordon doctor --help)");
+	if (code >= 0)
+		return code;
 	report = get_report();
 	if (!report)
 		return EXIT_UNASKED;

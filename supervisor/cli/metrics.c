@@ -5,7 +5,6 @@
  */
 #include "supervisor/cli/cli.h"
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +14,6 @@ static const char help[] =
 	"usage: cordon metrics [--json]\n"
 	"The supervisor's numbers in Prometheus' text format (or as one JSON object, a member for each series). Needs root and a running supervisor.\n"
 	"exit: 0 shown, 1 no supervisor answers, 2 usage\n";
-
-static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
 
 struct output {
 	json_t *json;		/* NULL: text */
@@ -156,28 +153,14 @@ static int show(const json_t *status, bool json)
 	return code;
 }
 
-static int misused(const char *what)
-{
-	fprintf(stderr, "cordon: metrics: %s (see cordon metrics --help)\n", what);
-	return 2;
-}
-
 int cli_metrics(int argc, char **argv)
 {
-	bool json = false;
+	bool json;
 	json_t *status;
-	int option, code;
+	int code = cli_only_json(argc, argv, help, &json);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (option == 'h')
-			return fputs(help, stdout), 0;
-		if (option != 'j')
-			return misused("unknown option");
-		json = true;
-	}
-	if (optind < argc)
-		return misused("unexpected word");
+	if (code >= 0)
+		return code;
 	status = cli_ask("status", &code);
 	if (!status)
 		return code;

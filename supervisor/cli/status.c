@@ -131,14 +131,6 @@ static int show(const json_t *status, const char *launch, bool raw)
 static const struct option status_options[] = {
 	{ "json", no_argument, NULL, 'j' }, { "launch", required_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' }, { 0 },
 };
-static const struct option health_options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
-
-static int misused(const char *verb, int option, char **argv)
-{
-	fprintf(stderr, "cordon: %s: %s %s (see cordon %s --help)\n", verb,
-		option == ':' ? "a value is missing after" : option ? "unknown option" : "unexpected word", argv[option ? optind - 1 : optind], verb);
-	return 2;
-}
 
 int cli_status(int argc, char **argv)
 {
@@ -155,10 +147,10 @@ int cli_status(int argc, char **argv)
 		else if (option == 'l')
 			launch = optarg;
 		else
-			return option == 'h' ? fputs(status_help, stdout), 0 : misused("status", option, argv);
+			return option == 'h' ? fputs(status_help, stdout), 0 : cli_misused(option, argv);
 	}
 	if (optind < argc)
-		return misused("status", 0, argv);
+		return cli_misused(0, argv);
 	if (launch && (!*launch || strspn(launch, "0123456789") != strlen(launch) || strlen(launch) >= 20)) {
 		fprintf(stderr, "cordon: status: --launch wants a number, as `cordon status` lists them\n");
 		return 2;
@@ -177,18 +169,12 @@ int cli_status(int argc, char **argv)
 
 int cli_health(int argc, char **argv)
 {
-	bool raw = false, healthy;
+	bool raw, healthy;
 	json_t *health;
-	int option, code;
+	int code = cli_only_json(argc, argv, health_help, &raw);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", health_options, NULL)) != -1) {
-		if (option != 'j')
-			return option == 'h' ? fputs(health_help, stdout), 0 : misused("health", option, argv);
-		raw = true;
-	}
-	if (optind < argc)
-		return misused("health", 0, argv);
+	if (code >= 0)
+		return code;
 	health = cli_ask("health", &code);
 	if (!health)
 		return code;
