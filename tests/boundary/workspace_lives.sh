@@ -255,7 +255,7 @@ for kind in overlay copy; do
 	fresh_start
 	app app
 	container $kind
-	run_beside -- python3 -c '
+	RUNNER=run_below run_beside -- python3 -c '
 import os, random, time
 os.chdir("/workspace/app")
 end = time.monotonic() + 2
@@ -278,6 +278,7 @@ while time.monotonic() < end:
 		inside timeout 20 $CORDON workspace list app >/dev/null 2>&1 || wrong+=" list"
 	done
 	wait "$BESIDE"
+	equal "$kind: an agent writes all the while" "0 " "$(cat "$WORK/beside/status") $(cat "$WORK/beside/err")"
 	equal "$kind: exports are whole while agents write" "" "$wrong"
 	equal "$kind: and the source does not change" "one two" "$(cat "$KEEP/sources/app/file" "$KEEP/sources/app/src/file" | tr '\n' ' ' | sed 's/ $//')"
 done

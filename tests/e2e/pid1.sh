@@ -16,7 +16,8 @@ once() {
 	if [ "$status" -eq "$wanted" ]; then ok "$name"; else not_ok "$name" "status $status, expected $wanted" "$(tail -n 5 "$WORK/out" "$WORK/err")"; fi
 }
 once "a command's own code" 250 -e CORDON_MODE=guarded -- init --unreviewed allow -- sh -c 'exit 250'
-once "128 and the signal" 143 -e CORDON_MODE=guarded -- init --unreviewed allow -- bash -c 'kill -TERM $$'
+echo 'kill -TERM $$' >"$WORK/die.sh"
+once "128 and the signal" 143 -e CORDON_MODE=guarded -v "$WORK/die.sh:/workspace/die.sh:ro" -- init --unreviewed allow -- bash /workspace/die.sh
 once "a program that is called like an option is a command: not there" 127 -- init -- --help
 once "a file that cannot be executed" 126 -- init -- /etc/hostname
 once "off, with Docker's default capabilities" 7 -- init -- sh -c 'exit 7'
