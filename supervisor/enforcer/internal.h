@@ -37,6 +37,8 @@ int source_add(struct enforcer *e, struct source *source, int fd, uint32_t event
 	       void (*ready)(struct enforcer *, struct source *, uint32_t));
 void source_change(struct enforcer *e, struct source *source, uint32_t events);
 void source_close(struct enforcer *e, struct source *source);
+/* From now on this one is waited for in person, instead of the one before; until it is changed or closed. For sources that wake their reader where they are. */
+void source_in_person(struct enforcer *e, struct source *source);
 /* Frees memory once no event of this round can name it any more. */
 void loop_free_later(struct enforcer *e, void *memory);
 int loop_run(struct enforcer *e);
@@ -425,6 +427,7 @@ const char *workspaces_environment(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
+	struct source *in_person;	/* one of the sources, or NULL (loop.c) */
 	struct source init_source, signals, launch_socket, control_socket, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The epoll loop. Knows nothing of what its sources mean. */
+/*
+ * The epoll loop. Knows nothing of what its sources mean, but that one of them may be waited for in person.
+ *
+ * Whoever waits by epoll is woken as if from nowhere: the kernel's word to wake the receiver of a notification where its caller ran (SYNC_WAKE_UP) ends
+ * at the epoll descriptor, and on a machine with an idle CPU each answer comes from that other one (measured: 43 µs instead of 11). poll(2) passes it on.
+ */
 #include "supervisor/enforcer/internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #define EVENTS_A_ROUND 64
+#define TURNS_MAX 4	/* of the source that is waited for in person, until the others have one */
 
 uint64_t now_us(void)
 {
@@ -37,6 +44,8 @@ void source_change(struct enforcer *e, struct source *source, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
 
+	if (e->in_person == source)
+		e->in_person = NULL;
 	if (source->fd >= 0)
 		epoll_ctl(e->epoll, EPOLL_CTL_MOD, source->fd, &event);
 }
@@ -45,6 +54,8 @@ void source_close(struct enforcer *e, struct source *source)
 {
 	if (source->fd < 0)
 		return;
+	if (e->in_person == source)
+		e->in_person = NULL;
 	/* Explicitly: a duplicate elsewhere (PID 1's) would keep the registration alive. */
 	epoll_ctl(e->epoll, EPOLL_CTL_DEL, source->fd, NULL);
 	close(source->fd);
@@ -65,23 +76,62 @@ void loop_free_later(struct enforcer *e, void *memory)
 	e->graveyard[e->nr_graveyard++] = memory;
 }
 
-int loop_run(struct enforcer *e)
+void source_in_person(struct enforcer *e, struct source *source)
+{
+	e->in_person = source;
+}
+
+static void bury(struct enforcer *e)
+{
+	while (e->nr_graveyard)
+		free(e->graveyard[--e->nr_graveyard]);
+}
+
+/* Waits until anything is ready, and serves the one in person. Returns false when the others' turn has come. */
+static bool serve_in_person(struct enforcer *e, unsigned turn)
+{
+	struct source *source = e->in_person;
+	struct pollfd fds[] = { { .fd = e->epoll, .events = POLLIN }, { .fd = source ? source->fd : -1, .events = POLLIN } };
+
+	if (!source || poll(fds, 2, -1) < 0 || !(fds[1].revents & POLLIN) || turn >= TURNS_MAX)
+		return false;
+	source->ready(e, source, EPOLLIN);
+	bury(e);
+	return true;
+}
+
+/* Returns 0 or -errno. */
+static int serve_all(struct enforcer *e, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_A_ROUND];
+	int nr = epoll_wait(e->epoll, events, EVENTS_A_ROUND, timeout_ms);
+
+	if (nr < 0 && errno != EINTR)
+		return -errno;
+	for (int i = 0; i < nr; i++) {
+		struct source *source = events[i].data.ptr;
+
+		if (source->fd >= 0)
+			source->ready(e, source, events[i].events);
+	}
+	bury(e);
+	return 0;
+}
+
+int loop_run(struct enforcer *e)
+{
+	unsigned turn = 0;
 
 	while (e->exit_code < 0) {
-		int nr = epoll_wait(e->epoll, events, EVENTS_A_ROUND, -1);
+		bool has_waited = e->in_person;
 
-		if (nr < 0 && errno != EINTR)
-			return 115;
-		for (int i = 0; i < nr; i++) {
-			struct source *source = events[i].data.ptr;
-
-			if (source->fd >= 0)
-				source->ready(e, source, events[i].events);
+		if (serve_in_person(e, turn)) {
+			turn++;
+			continue;
 		}
-		while (e->nr_graveyard)
-			free(e->graveyard[--e->nr_graveyard]);
+		turn = 0;
+		if (serve_all(e, has_waited ? 0 : -1) < 0)
+			return 115;
 	}
 	return e->exit_code;
 }

@@ -259,6 +259,7 @@ void notify_ready(struct enforcer *e, struct source *source, uint32_t events)
 		pause_launch(e, l, true);
 		return;
 	}
+	source_in_person(e, source);
 	r = listener_receive(&l->listener, slot->request, sizeof(slot->request));
 	if (r == 1)
 		handle_slot(e, l, slot);
