@@ -17,6 +17,8 @@ mkdir -p "$APP/src"
 	ln -s /etc/shadow out
 	git -c user.name=t -c user.email=t@t add . && git -c user.name=t -c user.email=t@t commit -qm first
 )
+git -C "$APP" config user.name t
+git -C "$APP" config user.email t@t
 chown -R 4321:4321 "$APP"
 before=$(cd "$APP" && find . -printf '%p %y %m %U %s %T@ %C@ %l\n' | sort; tar -C "$APP" -cf - . | sha256sum)
 
@@ -36,7 +38,7 @@ matches "with a volume it is an overlay" 'workspace +active' "$(host 'cordon doc
 equal "agents see it as theirs" "agent one" "$(agent sh -c 'stat -c %U /workspace/app/src; cat /workspace/app/src/file' | tr '\n' ' ' | sed 's/ $//')"
 equal "git works in it, and sees what links became" $'first\n T link\n D out' "$(agent sh -lc 'cd /workspace/app && git log --format=%s && git status --porcelain')"
 agent sh -c 'echo two >>/workspace/app/src/file'
-agent bash -c 'cd /workspace/app && git -c user.name=t -c user.email=t@t commit -qam second' >"$WORK/out" 2>"$WORK/err"
+agent bash -c 'cd /workspace/app && git commit -qam second' >"$WORK/out" 2>"$WORK/err"
 check "git commit is refused" [ $? -ne 0 ]
 matches "git says why" 'Read-only file system' "$(cat "$WORK/err")"
 matches "and so do we" '"rule":"path.frozen"' "$(tail -n 1 "$WORK/err")"
@@ -44,7 +46,8 @@ check "a program of it runs in a launch" [ "$(agent sh -c /workspace/app/run.sh)
 status=0
 agent /workspace/app/run.sh >/dev/null 2>&1 || status=$?
 equal "and not by the host's absolute path" 126 "$status"
-check "the original is out of sight" agent sh -c '! ls /cordon/sources/app'
+agent sh -c 'echo "ls /cordon/sources/app" >/workspace/look.sh'
+matches "the original is out of sight" 'cannot (access|open)' "$(agent sh /workspace/look.sh 2>&1)"
 equal "the host is told what changed" $'M link\nM src/file' "$(agent sh -c 'echo x >>/workspace/app/link'; docker exec "$GUARDED" /usr/bin/cordon workspace list app)"
 docker exec "$GUARDED" /usr/bin/cordon workspace export --format patch app >"$WORK/patch"
 cp -a "$APP" "$WORK/applied"
