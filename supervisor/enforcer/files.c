@@ -177,6 +177,9 @@ static void judge_reading(struct enforcer *e, const struct call *call, const cha
 	_cleanup_buf_ struct buf what = { 0 };
 
 	notify_judge(e, call->launch, &action, &decision, &shadow);
+	if (!named && !object->missing) /* a name too long to be had may lead out of the project */
+		decision = (struct decision){ .verdict = VERDICT_DENY, .tag = "incomplete_evidence", .rule = "path.link", .origin = CODE_ORIGIN,
+					      .reason = "the full name that was asked for cannot be had", .hint = "name the file by a shorter path" };
 	if (object->missing || decision.verdict == VERDICT_ALLOW || strcmp(decision.tag, "outside_root") == 0)
 		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	describe(asked, object, flags, &what);
