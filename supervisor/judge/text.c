@@ -6,6 +6,7 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/analyze/shell.h"
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
@@ -120,7 +121,8 @@ static void judge_shell(const struct judging *j, struct words words, const struc
 /* False: no shell, or more than is read of one. */
 static bool read_invocation(const struct judging *j, struct words words, struct shell_invocation *ret)
 {
-	struct shell_word *list[WORDS_MAX + 1], *store;
+	_uninitialized_ struct shell_word *list[WORDS_MAX + 1];
+	struct shell_word *store;
 	enum shell_dialect dialect;
 	size_t i;
 
@@ -187,7 +189,7 @@ static void judge_assignments(struct reading *r, const struct shell_command *com
 {
 	const struct shell_assignment *a;
 
-	for (a = command->assignments; a; a = a->next) {
+	for (a = command->assignments; a && judge_step(r->j, 64); a = a->next) {
 		char name[256];
 		struct decision answer = { 0 };
 		const struct action action = { .kind = ACTION_ENVIRONMENT, .text = name };
@@ -376,6 +378,10 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.depth", CODE_RULE, "issue the innermost command as its own exec_command call" }, "The command text is nested too deeply to be read.");
 		return;
 	}
+	if (!judge_step(j, strlen(text))) {
+		answer_too_much(j);
+		return;
+	}
 	if (shell_read(bytes_of(text), dialect, SHELL_LIMITS, j->subject->arena, &script, &problem) < 0) {
 		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.shell_syntax", CODE_RULE, "write it in plain shell: simple commands, literal words, closed quotes, less than 64 KiB" },
 			    "The command text cannot be read at byte %zu: %s.", problem.offset, problem.sentence);
@@ -398,7 +404,7 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 	}
 	if (j->subject->mode == MODE_READONLY && script.nr_commands > 1)
 		refuse(&r, "policy_block", (struct ruling){ "exec.readonly_one", CODE_RULE, "issue one plain command at a time, without pipes, lists or substitutions" }, "The text holds more than one command, and the mode is readonly");
-	for (i = 0; i < script.nr_commands; i++)
+	for (i = 0; i < script.nr_commands && judge_step(j, 256 + 16 * script.commands[i]->nr_words); i++)
 		judge_command(&r, script.commands[i]);
 	for (evaluation = script.evaluations; evaluation; evaluation = evaluation->next)
 		judge_evaluation(&r, evaluation);
