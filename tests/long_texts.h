@@ -89,6 +89,11 @@ static const struct long_text long_texts[] = {
 	{ "patterns in a deep folder", .head = "cd DEEP\n", .line = "cat", .word = " *", .words = 150, .end = "\n" },
 	{ "removals in a deep folder", .head = "cd DEEP\n", .line = "rm -r", .word = " b", .words = 150, .end = "\n" },
 	{ "redirections in a deep folder", .head = "cd DEEP\nls ", .line = ">b " },
+	{ "ever other folders", .head = "cd DEEP\n", .line = "cd " NUMBER ";" },
+	{ "folders too deep", .head = "cd DEEP\ncd a; cd b; cd c; cd d\n", .line = "cd DEEP;" },
+	{ "many folders", .head = "cd /a; cd /b; cd /c; cd /d; cd /e\n", .line = "ls a b;\n" },
+	{ "files in many folders", .head = "cd /a; cd /b; cd /c; cd /d; cd /e\n", .line = "cat", .word = " b", .words = 150, .end = "\n" },
+	{ "texts in many folders", .head = "cd /a; cd /b; cd /c; cd /d\n", .line = "ls a b;\n", .wrap = "cd /a; cd /b; cd /c; cd /d\neval ", .depth = 4 },
 	/* texts in texts */
 	{ "eval in eval", .line = "ls a b;\n", .wrap = "eval ", .depth = 2 },
 	{ "eval, five deep", .line = "ls a b;\n", .wrap = "eval ", .depth = 5 },
