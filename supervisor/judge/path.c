@@ -311,7 +311,7 @@ static void judge_read(const struct judging *j, const char *path)
 		return;
 	}
 	/* Programs read their libraries in every style; a tool's own reads are the model's. */
-	if (paths->roots == ROOTS_STRICT && !is_system && !work_bytes(j, path) && !path_is_writable(j, path)) {
+	if (judge_roots_are_strict(j->policy, j->subject) && !is_system && !work_bytes(j, path) && !path_is_writable(j, path)) {
 		deny_outside(j, path);
 		return;
 	}

@@ -88,7 +88,7 @@ static enum place judge_odd_address(const struct judging *j, const struct url *u
 
 enum place judge_target(const struct judging *j, const struct url *url)
 {
-	const struct scope *scope = j->subject->scope;
+	const struct scope *scope = j->subject->scope, *narrowed = j->subject->narrowed;
 	const struct network_name *name;
 	struct quoted q;
 
@@ -103,13 +103,15 @@ enum place judge_target(const struct judging *j, const struct url *url)
 	name = find_name(j->policy, url->host, true);
 	if (!name && !scope_names(scope, url))
 		name = find_name(j->policy, url->host, false);
-	if (j->action->agent_listens && is_here(url->host))
-		name = NULL;
+	if (j->action->agent_listens && is_here(url->host) && !scope_names(scope, url))
+		return PLACE_PUBLIC;
 	if (name && !(!name->always && j->subject->mode == MODE_GUARDED && !j->policy->paths.block_internal_http)) {
 		answer_deny(j, "network_guard", (struct ruling){ name->id, name->origin, "use a target that was declared" }, "%s %s.",
 			    quote_text(&q, url->host), name->reason);
 		return PLACE_REFUSED;
 	}
+	if (narrowed && narrowed->nr && !scope_names(narrowed, url))
+		return PLACE_OUTSIDE;
 	if (!scope || !scope->nr)
 		return PLACE_PUBLIC;
 	return scope_names(scope, url) ? PLACE_SCOPE : PLACE_OUTSIDE;

@@ -87,7 +87,9 @@ need_folder() {
 	[ -d "$1" ] || { mkdir -p "$1" && MADE+=("$1"); }
 }
 
-# fixture_start [MODE [UNREVIEWED]]: returns when the container is ready. Lines in $WORK/before are done in it before PID 1 starts.
+# fixture_start [MODE [UNREVIEWED]]: returns when the container is ready. Lines in $WORK/before are done in it before PID 1 starts, which gets FIXTURE_OPTIONS
+# besides.
+FIXTURE_OPTIONS=()
 fixture_start() {
 	local mode=${1:-guarded} unreviewed=${2:-allow}
 	need_folder /workspace
@@ -95,7 +97,7 @@ fixture_start() {
 	rm -rf "$WORK/stage"
 	# env -u: the machine's own Cordon settings are not the container's.
 	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "${FIXTURE_POLICIES:-$SOURCE/policies}" \
-		--mode "$mode" --unreviewed "$unreviewed" >"$WORK/log" 2>&1 </dev/null &
+		--mode "$mode" --unreviewed "$unreviewed" "${FIXTURE_OPTIONS[@]}" >"$WORK/log" 2>&1 </dev/null &
 	OUTER=$!
 	wait_until 20 test_pid1 || bail "the container starts" "$(tail -n 20 "$WORK/log")"
 	PID1=$(pgrep -P "$OUTER")
