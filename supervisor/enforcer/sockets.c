@@ -135,7 +135,7 @@ static void judge_ip(struct enforcer *e, struct talk *t, enum action_kind kind, 
 	    !loopback_is(action.address, t->address_bytes))
 		return;
 	/* Asked only now: most connects go to the proxy, which needs no look at the listeners. */
-	action.agent_listens = loopback_only_uid_listens(action.address, t->type, t->call.launch->spec->uid);
+	action.agent_listens = loopback_only_uid_listens(action.address, t->type, t->call.launch->spec->uid, t->call.launch->id, now_us());
 	if (action.agent_listens)
 		notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
 }
