@@ -119,6 +119,8 @@ bool environment_loads_code(const struct judging *j);
 
 /* Answers for programs that run in a browser session, or nowhere else; true then. */
 bool browser_answers(const struct judging *j);
+/* Whether a path is a browser's own file, which others than its session do not open; answers with a deny then. */
+bool browser_keeps(const struct judging *j, const char *path);
 /* Whether the environment of an exec would lead the session's tool to another session; answers with a deny then. */
 bool browser_is_led_away(const struct judging *j);
 /* Whether what is to be connected to is a browser session that the caller has no business with; answers with a deny then. */
