@@ -112,6 +112,11 @@ daemons() {
 }
 equal "each has its daemon" 2 "$(daemons | wc -l)"
 
+# ---- nobody else's browser
+put_script read.sh 'head -c 4 /usr/lib/chromium/chromium; /usr/lib/chromium/chromium --version; echo done'
+OUT=$(docker exec "$GUARDED" bash /workspace/read.sh 2>"$WORK/err")
+equal "a script neither reads nor starts the image's browser" done "$OUT"
+
 # ---- the end
 docker top "$GUARDED" -eo pid,comm >"$WORK/top"
 check "daemons and browsers run until then" grep -q chromium "$WORK/top"
@@ -127,3 +132,5 @@ equal "and takes every daemon and browser along" "" "$(left)"
 docker cp "$GUARDED:/var/lib/cordon/audit" "$WORK/audit" >/dev/null
 equal "its log tells the sessions' agents" $'strix-1-a\nstrix-1-b' \
 	"$(cat "$WORK"/audit/audit-*.jsonl | jq -r 'select(.type == "cmd_begin" and .argv == ["/usr/bin/agent-browser"]) | .agent' | sort -u)"
+equal "and by which rules a script was refused" $'browser.file\nbrowser.program' \
+	"$(cat "$WORK"/audit/audit-*.jsonl | jq -r 'select(.decision == "deny") | .rule.id' | grep '^browser\.[fp]' | sort -u)"
