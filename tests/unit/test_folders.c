@@ -40,7 +40,8 @@ static int tear_down(void **state)
 static const struct folders **find(const char *text, const char *cwd, struct shell_script *ret_script)
 {
 	const struct judge_subject subject = { .home = "/home/agent", .arena = &arena };
-	const struct judging j = { .subject = &subject };
+	size_t steps = 0;
+	const struct judging j = { .subject = &subject, .steps = &steps };
 	struct shell_problem problem;
 	const struct folders **folders;
 
