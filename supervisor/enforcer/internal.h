@@ -113,6 +113,7 @@ struct launch_order {			/* everything a spec is made of */
 	enum mode mode;
 	const char *scope;	/* the launch's own, which judge_launch_limits() has read, or NULL */
 	bool strict_roots;
+	const char *preset_program;	/* the preset's command that it is, where variables pass to it; or NULL */
 	char *const *argv, *const *environment;
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
@@ -178,15 +179,21 @@ struct consideration {
 	enum mode mode;
 	struct user_identity user;
 	const char **argv, **asked, **added, **roots;
+	const char **written;		/* what any launch may write */
 	char *cwd;
 	enum session_role session;
 	bool asks_sources;		/* whether commands of the operator's are asked for values */
+	bool explains, shows_values;	/* nothing is started: what becomes of each variable is told */
 	/* The answer: */
 	int result;			/* -errno: none could be found */
 	struct decision decision, shadow;	/* shadow: in mode off */
 	char **environment;		/* what the launch begins with, when it is allowed */
 	char **values;			/* "K=V" of the policy's sources */
+	const char *preset;		/* the preset's command that it is, where variables pass to it; NULL: none */
+	char *preset_program, *preset_search;	/* its file; its PATH */
 	struct buf missing;		/* "NAME: why" of those that gave none, a line each */
+	struct buf told;		/* what becomes of each variable: JSON objects */
+	struct json_out telling;	/* into it */
 };
 
 /* A copy of the question. NULL: out of memory. asked: the variables that the client brings. */
@@ -211,6 +218,11 @@ bool foresight_names(const struct launch *l, pid_t tid, const char *name, const 
 /* Whether the launch passed because nobody reviews. */
 bool foresight_unreviewed(const struct launch *l);
 void foresight_free(struct foresight *f);
+
+/* ---- presets.c (presets.h) ---- */
+
+/* What `cordon commands list` shows. */
+void presets_answer(const struct enforcer *e, const char *argument, struct buf *ret);
 
 /* ---- requests.c: launch.sock ---- */
 

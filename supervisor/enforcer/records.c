@@ -409,6 +409,8 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	put_launch(&j, l);
 	json_text(&j, "mode", mode_name(l->subject.mode));
 	put_limits(&j, l->blob + l->spec->scope_offset, l->subject.strict_roots);
+	if (l->subject.preset_program)
+		json_text(&j, "preset", l->subject.preset_program);
 	json_bytes(&j, "user", bytes_of(l->user));
 	json_uint(&j, "uid", l->spec->uid);
 	json_int(&j, "pid", l->command);
