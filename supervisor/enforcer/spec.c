@@ -78,7 +78,8 @@ static const char *search_path(char *const *environment)
 static int put_boundary(const struct enforcer *e, const struct launch_order *o, const char *const *roots, struct buf *b, struct spec *s)
 {
 	_cleanup_free_ const char **skills = plan_skills(e->policy, o->user->home);
-	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots, .read_roots = skills };
+	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots, .read_roots = skills,
+					 .frozen_roots = e->frozen_roots };
 	const bool off = o->mode == MODE_OFF;
 	const struct filter_program *filter = &e->filters[off ? FILTER_OFF : o->mode == MODE_READONLY ? FILTER_READS : FILTER_SAFE];
 
