@@ -42,6 +42,7 @@ extern char **environ;
 
 struct ask {			/* one request, before it is bytes */
 	const char *agent, *mode, *user;
+	const char *scope, *roots;	/* as the flags say */
 	const char *cwd;
 	char **argv;
 	char **extra_env;	/* --env, in order */
@@ -55,6 +56,8 @@ static const char run_help[] =
 	"\n"
 	"  --agent ID        the agent this launch belongs to (default: $CORDON_AGENT)\n"
 	"  --mode MODE       off, guarded, observe or readonly; may only tighten the container's\n"
+	"  --scope LIST      reach these targets alone, of those that the container may: names, addresses, ranges, with or without a port\n"
+	"  --roots ROOTS     strict, standard or open: where its programs read; may only tighten the policy's\n"
 	"  --cwd DIR         working folder, as the agents see it (default: this one)\n"
 	"  --user USER       run as USER (needs root, or to be USER)\n"
 	"  --env K=V         set a variable; may be repeated\n"
@@ -124,6 +127,10 @@ static void build_blob(const struct ask *ask, struct buf *ret_blob)
 			append_string(ret_blob, *e);
 	for (size_t i = 0; i < ask->nr_extra_env; i++)
 		append_string(ret_blob, ask->extra_env[i]);
+	if (ask->flags & REQUEST_SCOPE)
+		append_string(ret_blob, ask->scope);
+	if (ask->flags & REQUEST_ROOTS)
+		append_string(ret_blob, ask->roots);
 }
 
 static int blob_to_memfd(const struct buf *blob)
@@ -416,12 +423,14 @@ static const char *current_folder(char *buffer, size_t buffer_bytes)
 	return getcwd(buffer, buffer_bytes) && buffer[0] == '/' ? buffer : "/";
 }
 
-enum { OPTION_AGENT = 256, OPTION_MODE, OPTION_CWD, OPTION_USER, OPTION_ENV, OPTION_TTY, OPTION_UNATTENDED, OPTION_TIMEOUT, OPTION_HELP };
+enum { OPTION_AGENT = 256, OPTION_MODE, OPTION_CWD, OPTION_USER, OPTION_ENV, OPTION_TTY, OPTION_UNATTENDED, OPTION_TIMEOUT, OPTION_SCOPE, OPTION_ROOTS, OPTION_HELP };
 
 static const struct option run_options[] = {
 	{ "agent", required_argument, NULL, OPTION_AGENT },
 	{ "mode", required_argument, NULL, OPTION_MODE },
 	{ "safety-mode", required_argument, NULL, OPTION_MODE },
+	{ "scope", required_argument, NULL, OPTION_SCOPE },
+	{ "roots", required_argument, NULL, OPTION_ROOTS },
 	{ "cwd", required_argument, NULL, OPTION_CWD },
 	{ "user", required_argument, NULL, OPTION_USER },
 	{ "env", required_argument, NULL, OPTION_ENV },
@@ -442,6 +451,14 @@ static int take_option(struct ask *ask, int option, char **ret_text)
 	case OPTION_MODE:
 		ask->mode = optarg;
 		ask->flags |= REQUEST_MODE;
+		return -1;
+	case OPTION_SCOPE:
+		ask->scope = optarg;
+		ask->flags |= REQUEST_SCOPE;
+		return -1;
+	case OPTION_ROOTS:
+		ask->roots = optarg;
+		ask->flags |= REQUEST_ROOTS;
 		return -1;
 	case OPTION_CWD:
 		ask->cwd = optarg;

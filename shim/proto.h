@@ -21,6 +21,8 @@ enum request_flags {
 	REQUEST_ENTRY = 1 << 2,		/* called by an entry name */
 	REQUEST_SHELL_TEXT = 1 << 3,	/* -c TEXT: argv is {sh, -c, TEXT} */
 	REQUEST_MODE = 1 << 4,		/* mode was asked for */
+	REQUEST_SCOPE = 1 << 5,		/* a scope was */
+	REQUEST_ROOTS = 1 << 6,		/* roots were */
 };
 
 struct launch_request {
@@ -31,7 +33,7 @@ struct launch_request {
 	uint32_t blob_bytes;
 };
 
-/* The request's blob: NUL-terminated strings, in this order: agent, mode, user, cwd, then argc argv strings, then envc "K=V". */
+/* The request's blob: NUL-terminated strings, in this order: agent, mode, user, cwd, then argc argv strings, then envc "K=V", then scope and roots where they were asked for. */
 struct request_blob {
 	uint32_t argc, envc;
 	/* strings follow */
@@ -112,6 +114,7 @@ enum spec_flags {
 	SPEC_NO_NEW_PRIVS = 1 << 2,
 	SPEC_DROP_CAPABILITIES = 1 << 3,
 	SPEC_SESSION = 1 << 4,		/* a browser session: no client waits for it, and it ends with the container */
+	SPEC_STRICT = 1 << 5,		/* its reads are held to strict roots, as its client asked */
 };
 
 /* What a keeper applies, in the order lockdown.c documents. Offsets count from the start of the blob; strings end with NUL. */
@@ -137,6 +140,7 @@ struct spec {
 	/* For the enforcer alone, which reads its launches back from their keepers after a restart: */
 	uint32_t mode;			/* enum mode */
 	uint32_t agent_offset, user_offset, home_offset;
+	uint32_t scope_offset;		/* the launch's own, as text; "": none */
 	uint32_t nr_roots, roots_offset;	/* write roots, strings one after another */
 	uint64_t asked_us;		/* CLOCK_MONOTONIC when the client asked */
 };

@@ -15,6 +15,7 @@ static const char usage[] =
 	"\n"
 	"  --mode MODE, --safety-mode MODE   off, guarded, observe or readonly (default: CORDON_MODE, STRIX_SAFETY_MODE, the policy's)\n"
 	"  --unreviewed allow|deny           what becomes of actions that only a review could decide (default: the policy's)\n"
+	"  --scope LIST                      the only targets: names, addresses, ranges, with or without a port (default: CORDON_SCOPE)\n"
 	"  --policy DIR                      policy folder (default: CORDON_POLICY, /etc/cordon/policies)\n"
 	"  --run-dir DIR                     sockets (default: /run/cordon)\n"
 	"  --state-dir DIR                   audit log and service logs (default: /var/lib/cordon)\n"
@@ -22,12 +23,13 @@ static const char usage[] =
 	"\n"
 	"Exit codes are those of COMMAND; Cordon's own failures are 110 to 115, see cordond(8).\n";
 
-enum { OPTION_MODE = 256, OPTION_UNREVIEWED, OPTION_POLICY, OPTION_RUN_DIR, OPTION_STATE_DIR, OPTION_VERSION, OPTION_HELP };
+enum { OPTION_MODE = 256, OPTION_UNREVIEWED, OPTION_SCOPE, OPTION_POLICY, OPTION_RUN_DIR, OPTION_STATE_DIR, OPTION_VERSION, OPTION_HELP };
 
 static const struct option long_options[] = {
 	{ "mode", required_argument, NULL, OPTION_MODE },
 	{ "safety-mode", required_argument, NULL, OPTION_MODE },
 	{ "unreviewed", required_argument, NULL, OPTION_UNREVIEWED },
+	{ "scope", required_argument, NULL, OPTION_SCOPE },
 	{ "policy", required_argument, NULL, OPTION_POLICY },
 	{ "run-dir", required_argument, NULL, OPTION_RUN_DIR },
 	{ "state-dir", required_argument, NULL, OPTION_STATE_DIR },
@@ -56,6 +58,9 @@ static int parse(int argc, char **argv, struct init_options *o, int *ret_exit)
 			break;
 		case OPTION_UNREVIEWED:
 			o->unreviewed = optarg;
+			break;
+		case OPTION_SCOPE:
+			o->scope = optarg;
 			break;
 		case OPTION_POLICY:
 			o->policy_dir = optarg;

@@ -159,6 +159,7 @@ static int and_or(struct sh_reader *r)
 	unsigned context = r->context;
 	int c;
 
+	r->joint = SHELL_AFTER_ALL;
 	for (;;) {
 		TRY(pipeline(r));
 		sh_blanks(r);
@@ -170,6 +171,7 @@ static int and_or(struct sh_reader *r)
 		sh_skip(r);
 		TRY(sh_newlines(r));
 		r->context |= SHELL_CONDITIONAL;
+		r->joint = c == '&' ? SHELL_AFTER_SUCCESS : SHELL_AFTER_FAILURE;
 	}
 	r->context = context;
 	return 0;

@@ -123,8 +123,9 @@ int sh_command(struct sh_reader *r, enum shell_kind kind, size_t at, struct shel
 	entry->assignments_tail = &entry->command.assignments;
 	entry->command = (struct shell_command){
 		.kind = kind, .index = (unsigned)a->nr_commands, .offset = sh_offset(r, at), .parent = r->parent,
-		.relation = r->relation, .context = r->context, .function = r->function,
+		.relation = r->relation, .context = r->context, .joint = r->joint, .function = r->function,
 	};
+	r->joint = SHELL_AFTER_ALL;
 	a->nr_commands++;
 	*a->tail = entry;
 	a->tail = &entry->next;

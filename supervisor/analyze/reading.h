@@ -65,6 +65,7 @@ struct sh_reader {
 	struct shell_command *parent;	/* of what is read now */
 	enum shell_relation relation;
 	unsigned context;
+	enum shell_joint joint;		/* of the command that comes next */
 	struct shell_function *function;
 	struct shell_command *command;	/* whose words are being read: owner of what they hold */
 	struct shell_word *result;	/* what a nested reading made */

@@ -141,6 +141,12 @@ enum shell_context {			/* bits; inherited from parents */
 	SHELL_TIMED = 512,		/* the keyword time */
 };
 
+enum shell_joint {			/* what stands between a pipeline and the one before it, at its first command */
+	SHELL_AFTER_ALL,		/* ";", "&", a newline, or nothing: runs however that ended */
+	SHELL_AFTER_SUCCESS,		/* && */
+	SHELL_AFTER_FAILURE,		/* || */
+};
+
 enum shell_stdin {
 	SHELL_STDIN_INHERITED,		/* from the parent: shell_stdin_source() follows */
 	SHELL_STDIN_PIPE,		/* from pipe_from */
@@ -159,6 +165,7 @@ struct shell_command {
 	struct shell_command *parent;
 	enum shell_relation relation;
 	unsigned context;
+	enum shell_joint joint;
 	struct shell_function *function;	/* inside which definition it stands; or NULL */
 	struct shell_word **words;	/* SHELL_SIMPLE: NULL-terminated; may be empty */
 	size_t nr_words;

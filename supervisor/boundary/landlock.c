@@ -43,7 +43,7 @@ uint64_t landlock_handled(int abi)
 
 static bool is_strict(const struct policy *policy, const struct judge_subject *subject)
 {
-	return policy->paths.roots == ROOTS_STRICT || subject->mode == MODE_READONLY;
+	return judge_roots_are_strict(policy, subject) || subject->mode == MODE_READONLY;
 }
 
 /*

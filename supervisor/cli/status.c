@@ -97,6 +97,9 @@ static void print_status(const json_t *s)
 
 	printf("state     %s%s%s\n", cli_text(s, "state"), *cli_text(s, "why") ? ": " : "", cli_text(s, "why"));
 	printf("mode      %s, unreviewed: %s\n", cli_text(s, "mode"), cli_text(s, "unreviewed"));
+	if (*cli_text(s, "scope"))
+		printf("scope     %s\n", cli_text(s, "scope"));
+	printf("roots     %s\n", cli_text(s, "roots"));
 	printf("policy    %s (sha256 %.12s)\n", cli_text(s, "policy"), cli_text(s, "policy_sha256"));
 	printf("audit     %s, seq %lld, lost %lld\n", json_is_true(json_object_get(audit, "writable")) ? "writable" : "NOT WRITABLE",
 	       cli_number(audit, "seq"), cli_number(audit, "lost"));

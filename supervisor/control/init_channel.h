@@ -16,7 +16,7 @@
 
 enum init_message_type {
 	/* PID 1 -> enforcer, in this order at start: BEGIN, KEPT…, then ENVIRONMENT and STATE as they come */
-	INIT_BEGIN = 1,		/* text: JSON {"run","boot","mode"(text or absent),"mode_explicit":bool,"unreviewed","policy","run_dir","audit_dir","restarts"} */
+	INIT_BEGIN = 1,		/* text: JSON {"run","boot","mode"(text or absent),"mode_explicit":bool,"unreviewed","scope","policy","run_dir","audit_dir","restarts"} */
 	INIT_KEPT,		/* kind, id, number, fd: what an earlier enforcer gave */
 	INIT_KEPT_END,
 	INIT_ENVIRONMENT,	/* text: "K=V" joined by newlines: proxy and trust variables for every launch; replaces earlier ones */

@@ -50,6 +50,7 @@ void consideration_free(struct consideration *c)
 	free_strings(c->environment);
 	free_strings(c->values);
 	buf_free(&c->missing);
+	scope_free(&c->narrowed);
 	free(c->argv);
 	free(c->asked);
 	free(c->added);
@@ -58,14 +59,18 @@ void consideration_free(struct consideration *c)
 	free(c);
 }
 
+struct judge_subject consideration_subject(const struct consideration *c, const char *const *environment, struct arena *arena)
+{
+	return (struct judge_subject){
+		.mode = c->mode, .unreviewed_allow = c->unreviewed_allow, .home = c->user.home, .write_roots = c->roots, .launch_environment = environment,
+		.scope = c->scope, .narrowed = &c->narrowed, .strict_roots = c->strict_roots, .gateway = c->gateway, .arena = arena, .session = c->session,
+	};
+}
+
 /* In off nothing is refused, and what guarded would have said stands in the record. */
 static void judge_command(struct consideration *c, struct arena *arena)
 {
-	struct judge_subject subject = {
-		.mode = c->mode, .unreviewed_allow = c->unreviewed_allow, .home = c->user.home, .write_roots = c->roots,
-		.launch_environment = (const char *const *)c->environment, .gateway = c->gateway, .arena = arena,
-		.session = c->session,
-	};
+	struct judge_subject subject = consideration_subject(c, (const char *const *)c->environment, arena);
 
 	judge_launch(c->policy, &subject, c->argv, c->cwd, &c->decision);
 	judge_settle(&subject, &c->decision);
@@ -144,6 +149,8 @@ struct consideration *consideration_new(const struct enforcer *e, const struct l
 	c->policy = e->policy;
 	c->image = e->image;
 	c->gateway = e->gateway.nr ? &e->gateway : NULL;
+	c->scope = &e->scope;
+	c->strict_roots = o->strict_roots;
 	c->unreviewed_allow = e->unreviewed_allow;
 	c->mode = o->mode;
 	c->user = *o->user;
@@ -157,7 +164,7 @@ struct consideration *consideration_new(const struct enforcer *e, const struct l
 	c->job.work = consider;
 	transport = judge_transport(e->policy, (const char *const *)o->argv, NULL);
 	c->asks_sources = !transport || transport->wrap;	/* the host's own housekeeping needs none */
-	if (!c->argv || !c->asked || !c->added || !c->roots || !c->cwd) {
+	if (!c->argv || !c->asked || !c->added || !c->roots || !c->cwd || (o->scope && scope_parse(o->scope, &c->narrowed, NULL) < 0)) {
 		consideration_free(c);
 		return NULL;
 	}
@@ -174,6 +181,8 @@ struct consideration *consideration_of(const struct enforcer *e, const struct la
 		return NULL;
 	c->policy = e->policy;
 	c->gateway = l->subject.gateway;
+	c->scope = l->subject.scope;
+	c->strict_roots = l->subject.strict_roots;
 	c->session = l->subject.session;
 	c->unreviewed_allow = l->subject.unreviewed_allow;
 	c->mode = l->subject.mode;
@@ -182,7 +191,7 @@ struct consideration *consideration_of(const struct enforcer *e, const struct la
 	c->asked = copy_strings(l->environment);
 	c->roots = copy_strings(l->roots);
 	c->cwd = strdup(cwd);
-	if (c->argv && c->asked && c->roots && c->cwd)
+	if (c->argv && c->asked && c->roots && c->cwd && scope_parse(l->blob + l->spec->scope_offset, &c->narrowed, NULL) == 0)
 		return c;
 	consideration_free(c);
 	return NULL;

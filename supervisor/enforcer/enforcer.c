@@ -70,6 +70,7 @@ static int take_begin(struct enforcer *e, const char *text, char *ret_mode, char
 	copy_text(begin, "audit_dir", e->audit_dir, sizeof(e->audit_dir));
 	copy_text(begin, "mode", ret_mode, bytes);
 	copy_text(begin, "unreviewed", ret_unreviewed, bytes);
+	e->scope_text = json_is_string(json_object_get(begin, "scope")) ? strdup(json_string_value(json_object_get(begin, "scope"))) : NULL;
 	e->explicit_mode = json_is_true(json_object_get(begin, "mode_explicit"));
 	e->restarts = (unsigned)json_integer_value(json_object_get(begin, "restarts"));
 	json_decref(begin);
@@ -333,6 +334,8 @@ static int load_policy(struct enforcer *e, const struct inheritance *in, struct 
 	e->mode = e->policy->mode;
 	if (in->mode[0] && (r = mode_parse(in->mode, &e->mode, error)) < 0)
 		return r;
+	if (e->scope_text && (r = scope_parse(e->scope_text, &e->scope, error)) < 0)
+		return r;
 	e->unreviewed_allow = in->unreviewed[0] ? strcmp(in->unreviewed, "allow") == 0 : e->policy->unreviewed_allow;
 	return user_find("/etc", e->policy->launch_user, &e->launch_user, error);
 }
@@ -349,6 +352,7 @@ static int open_audit(struct enforcer *e, struct err *error)
 	json_text(&j, "version", CORDON_VERSION);
 	json_text(&j, "mode", mode_name(e->mode));
 	json_text(&j, "unreviewed", e->unreviewed_allow ? "allow" : "deny");
+	json_text(&j, "scope", e->scope_text);
 	json_text(&j, "policy", e->policy_dir);
 	json_text(&j, "policy_sha256", e->policy->sha256);
 	json_uint(&j, "enforcer_restarts", e->restarts);

@@ -93,12 +93,9 @@ static void look_ahead(struct worker_job *job, struct arena *arena)
 	struct foresight *f = container_of(job, struct foresight, job);
 	struct consideration *c = f->question;
 	const struct foreseen foreseen = { .take = take, .context = f };
-	struct judge_subject subject = {
-		.mode = c->mode, .unreviewed_allow = c->unreviewed_allow, .home = c->user.home, .write_roots = c->roots,
-		.launch_environment = c->asked, .gateway = c->gateway, .arena = arena, .foreseen = &foreseen,
-		.session = c->session,
-	};
+	struct judge_subject subject = consideration_subject(c, c->asked, arena);
 
+	subject.foreseen = &foreseen;
 	judge_launch(c->policy, &subject, c->argv, c->cwd, &c->decision);
 	judge_settle(&subject, &c->decision);
 	f->passed = c->decision.verdict == VERDICT_ALLOW;

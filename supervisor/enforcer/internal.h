@@ -97,6 +97,7 @@ struct launch {
 	const struct spec *spec;
 	const char **environment, **argv, **roots;	/* NULL-terminated views into blob */
 	struct judge_subject subject;
+	struct scope narrowed;
 	const char *agent, *user;
 	struct foresight *foresight;	/* foresight.c's own; NULL until an exec asks */
 	struct launch_verdict *begun;	/* what was said of the launch as a whole, until that is recorded; NULL after, and for one that was adopted */
@@ -110,6 +111,8 @@ struct launch_order {			/* everything a spec is made of */
 	const char *agent, *cwd;
 	const struct user_identity *user;
 	enum mode mode;
+	const char *scope;	/* the launch's own, which judge_launch_limits() has read, or NULL */
+	bool strict_roots;
 	char *const *argv, *const *environment;
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
@@ -165,7 +168,9 @@ struct consideration {
 	struct worker_job job;
 	/* The question: */
 	const struct policy *policy;
-	const struct scope *gateway;
+	const struct scope *gateway, *scope;
+	struct scope narrowed;
+	bool strict_roots;
 	const char *const *image;
 	bool unreviewed_allow;
 	enum mode mode;
@@ -187,6 +192,8 @@ struct consideration *consideration_new(const struct enforcer *e, const struct l
 /* The same of a launch that runs: what it was started with, in asked its environment. cwd: its working folder's real name. */
 struct consideration *consideration_of(const struct enforcer *e, const struct launch *l, const char *cwd);
 void consideration_free(struct consideration *c);
+/* Who asks, beginning with this environment. */
+struct judge_subject consideration_subject(const struct consideration *c, const char *const *environment, struct arena *arena);
 
 /* ---- foresight.c: what a launch is going to exec ---- */
 
@@ -487,6 +494,8 @@ struct enforcer {
 	struct user_identity launch_user;
 	const char *const *image;	/* PID 1's environ, which is ours */
 	struct scope gateway;		/* HOST_GATEWAY, resolved at start */
+	struct scope scope;		/* the container's declared targets; empty: none were */
+	char *scope_text;		/* and as they were declared, or NULL */
 	char *added_text;
 	const char **added;		/* proxy and trust variables */
 	struct audit *audit;

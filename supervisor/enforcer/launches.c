@@ -69,6 +69,7 @@ static void launch_remove(struct enforcer *e, struct launch *l)
 	free(l->roots);
 	free(l->noticed);
 	free(l->blob);
+	scope_free(&l->narrowed);
 	loop_free_later(e, l);
 	pid1_tell(e, ENFORCER_DROP, KEPT_KEEPER, l->id, 0, NULL, -1);
 	tell_count(e);

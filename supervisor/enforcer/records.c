@@ -392,6 +392,15 @@ void record_unsupervised(struct enforcer *e, pid_t pid, bool from_outside, bool 
 	audit_record(e->audit, "unsupervised_process", AUDIT_MED, true, &members);
 }
 
+/* How the launch was tightened. */
+static void put_limits(struct json_out *j, const char *scope, bool strict_roots)
+{
+	if (scope && *scope)
+		json_text(j, "scope", scope);
+	if (strict_roots)
+		json_text(j, "roots", roots_name(ROOTS_STRICT));
+}
+
 void record_begin(struct enforcer *e, const struct launch *l)
 {
 	_cleanup_buf_ struct buf members = { 0 };
@@ -399,6 +408,7 @@ void record_begin(struct enforcer *e, const struct launch *l)
 
 	put_launch(&j, l);
 	json_text(&j, "mode", mode_name(l->subject.mode));
+	put_limits(&j, l->blob + l->spec->scope_offset, l->subject.strict_roots);
 	json_bytes(&j, "user", bytes_of(l->user));
 	json_uint(&j, "uid", l->spec->uid);
 	json_int(&j, "pid", l->command);
@@ -468,6 +478,7 @@ void record_refused_launch(struct enforcer *e, uint64_t id, const struct launch_
 	put_case(&j, id, 1);
 	json_uint(&j, "launch", id);
 	json_text(&j, "mode", mode_name(order->mode));
+	put_limits(&j, order->scope, order->strict_roots);
 	put_decision(&j, decision);
 	json_text(&j, "agent", order->agent[0] ? order->agent : NULL);
 	json_uint(&j, "peer_uid", uid);

@@ -34,6 +34,7 @@ struct request {
 	/* Views into blob: */
 	char *blob;
 	const char *agent, *mode, *user, *cwd;
+	struct launch_limits limits;
 	char **argv, **environment;
 	bool considering;	/* a worker judges it */
 	struct consideration *considered;
@@ -141,7 +142,15 @@ static int parse_request(struct request *r)
 	    !(r->cwd = next_string(&at, end)) || counts.argc == 0)
 		return -EBADMSG;
 	error = parse_vector(&at, end, counts.argc, &r->argv);
-	return error < 0 ? error : parse_vector(&at, end, counts.envc, &r->environment);
+	if (error == 0)
+		error = parse_vector(&at, end, counts.envc, &r->environment);
+	if (error < 0)
+		return error;
+	if (r->head.flags & REQUEST_SCOPE && !(r->limits.scope = next_string(&at, end)))
+		return -EBADMSG;
+	if (r->head.flags & REQUEST_ROOTS && !(r->limits.roots = next_string(&at, end)))
+		return -EBADMSG;
+	return 0;
 }
 
 /* An agent's name becomes a label in records, a folder name later: plain characters only. */
@@ -317,11 +326,15 @@ static void start(struct enforcer *e, struct request *r)
 		.rows = r->head.rows, .columns = r->head.columns, .user = &user, .client = r->source.fd,
 	};
 	const struct consideration *c = r->considered;
+	_cleanup_scope_ struct scope narrowed = { 0 };
 	struct err error = { 0 };
 	int result = find_user(e, r, &user, &error);
 
 	if (result == 0)
 		result = find_mode(e, r, &order.mode, &error);
+	if (result == 0)
+		result = judge_launch_limits(e->policy, order.mode, &r->limits, &narrowed, &order.strict_roots, &error);
+	order.scope = r->limits.scope;
 	if (result == 0)
 		result = check_container(e, order.mode, &error);
 	if (result < 0)

@@ -79,7 +79,7 @@ static int put_boundary(const struct enforcer *e, const struct launch_order *o, 
 {
 	_cleanup_free_ const char **skills = plan_skills(e->policy, o->user->home);
 	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots, .read_roots = skills,
-					 .frozen_roots = e->frozen_roots };
+					 .frozen_roots = e->frozen_roots, .strict_roots = o->strict_roots };
 	const bool off = o->mode == MODE_OFF;
 	const struct filter_program *filter = &e->filters[off ? FILTER_OFF : o->mode == MODE_READONLY ? FILTER_READS : FILTER_SAFE];
 
@@ -115,6 +115,8 @@ int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order 
 		s.flags |= SPEC_TTY;
 	if (o->session_folder)
 		s.flags |= SPEC_SESSION;
+	if (o->strict_roots)
+		s.flags |= SPEC_STRICT;
 	r = put_boundary(e, o, roots, b, &s);
 	if (r < 0)
 		return r;
@@ -126,6 +128,7 @@ int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order 
 	s.agent_offset = put_text(b, o->agent);
 	s.user_offset = put_text(b, o->user->name);
 	s.home_offset = put_text(b, o->user->home);
+	s.scope_offset = put_text(b, o->scope ? o->scope : "");
 	s.roots_offset = put_strings(b, roots, &s.nr_roots);
 	if (b->failed)
 		return -ENOMEM;
@@ -176,6 +179,8 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes)
 	l->roots = view_strings(l->blob + s->roots_offset, s->nr_roots);
 	if (!l->environment || !l->argv || !l->roots)
 		return -ENOMEM;
+	if (scope_parse(l->blob + s->scope_offset, &l->narrowed, NULL) < 0)
+		return -ENOMEM;
 	l->agent = l->blob + s->agent_offset;
 	l->user = l->blob + s->user_offset;
 	l->zygote = zygote_id(l->agent, s->uid, s->mode == MODE_OFF);
@@ -188,6 +193,9 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes)
 		.frozen_paths = e->frozen_paths,
 		.launch_environment = l->environment,
 		.gateway = e->gateway.nr ? &e->gateway : NULL,
+		.scope = &e->scope,
+		.narrowed = &l->narrowed,
+		.strict_roots = s->flags & SPEC_STRICT,
 		.session = browsers_session(e, (enum mode)s->mode, s->flags),
 		.transport = judge_transport(e->policy, l->argv, NULL),
 	};

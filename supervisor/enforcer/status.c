@@ -65,7 +65,7 @@ static const char *launch_state_name(enum launch_state state)
 	}
 }
 
-static void put_launch(struct json_out *j, const struct launch *l)
+static void put_launch(struct json_out *j, const struct enforcer *e, const struct launch *l)
 {
 	json_object_begin(j, NULL);
 	json_uint(j, "id", l->id);
@@ -73,6 +73,9 @@ static void put_launch(struct json_out *j, const struct launch *l)
 	if (l->spec) {
 		json_text(j, "agent", l->agent);
 		json_text(j, "mode", mode_name(l->subject.mode));
+		if (l->narrowed.nr)
+			json_text(j, "scope", l->blob + l->spec->scope_offset);
+		json_text(j, "roots", roots_name(l->subject.strict_roots ? ROOTS_STRICT : e->policy->paths.roots));
 		json_bytes(j, "user", bytes_of(l->user));
 		json_int(j, "pid", l->command);
 		json_int(j, "keeper", l->keeper_pid);
@@ -177,6 +180,8 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	json_text(&j, "why", e->state_why);
 	json_text(&j, "mode", mode_name(e->mode));
 	json_text(&j, "unreviewed", e->unreviewed_allow ? "allow" : "deny");
+	json_text(&j, "scope", e->scope_text ? e->scope_text : "");
+	json_text(&j, "roots", roots_name(e->policy->paths.roots));
 	json_text(&j, "policy", e->policy_dir);
 	json_text(&j, "policy_sha256", e->policy->sha256);
 	json_uint(&j, "uptime_us", now_us() - e->started_us);
@@ -198,7 +203,7 @@ static void answer_status(const struct enforcer *e, const char *argument, struct
 	json_array_begin(&j, "launches");
 	for (const struct launch *l = e->launches; l; l = l->next)
 		if (!only || l->id == only)
-			put_launch(&j, l);
+			put_launch(&j, e, l);
 	for (unsigned i = 0; only && i < ENDED_MAX; i++)
 		if (e->status->ended[i].id == only && e->status->ended[i].json)
 			json_raw(&j, NULL, e->status->ended[i].json);
@@ -231,7 +236,7 @@ void status_ended(struct enforcer *e, const struct launch *l)
 {
 	_cleanup_buf_ struct buf json = { 0 };
 
-	put_launch(&(struct json_out){ .buf = &json }, l);
+	put_launch(&(struct json_out){ .buf = &json }, e, l);
 	remember(e->status, l->id, &json);
 }
 

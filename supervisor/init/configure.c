@@ -9,6 +9,7 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/json_out.h"
 #include "supervisor/control/layout.h"
+#include "supervisor/judge/judge.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -112,6 +113,17 @@ static int settle_times(struct init_settings *s, struct err *ret_error)
 	return r < 0 ? r : settle_number("CORDON_CA_RENEW_S", 1, CA_DAYS * 86400 / 2, &s->ca_renew_s, ret_error);
 }
 
+/* A scope that cannot be read would leave out what the host means: nothing starts with it. */
+static int settle_scope(const struct init_options *o, struct init_settings *s, struct err *ret_error)
+{
+	_cleanup_scope_ struct scope scope = { 0 };
+	int r;
+
+	s->scope = first_of(o->scope, "CORDON_SCOPE", NULL);
+	r = s->scope ? scope_parse(s->scope, &scope, ret_error) : 0;
+	return r < 0 ? err_prefix(ret_error, r, "%s", o->scope ? "--scope" : "CORDON_SCOPE") : 0;
+}
+
 static int settle(const struct init_options *o, struct init_settings *s, struct buf *problem, struct err *ret_error)
 {
 	if (o->unreviewed && strcmp(o->unreviewed, "allow") != 0 && strcmp(o->unreviewed, "deny") != 0)
@@ -125,7 +137,7 @@ static int settle(const struct init_options *o, struct init_settings *s, struct 
 	s->run = first_of(NULL, "CORDON_RUN_ID", first_of(NULL, "STRIX_RUN_ID", NULL));
 	s->live_sources = getenv("CORDON_LIVE_SOURCES");
 	s->command = o->command;
-	if (settle_times(s, ret_error) < 0 || settle_host_user(s, ret_error) < 0)
+	if (settle_times(s, ret_error) < 0 || settle_host_user(s, ret_error) < 0 || settle_scope(o, s, ret_error) < 0)
 		return -EINVAL;
 	return settle_mode(o, s, problem, ret_error);
 }

@@ -82,6 +82,7 @@ static void text_begin(const struct init *init, struct buf *ret_text)
 	json_text(&j, "mode", s->mode);
 	json_bool(&j, "mode_explicit", s->mode_explicit);
 	json_text(&j, "unreviewed", s->unreviewed);
+	json_text(&j, "scope", s->scope);
 	json_text(&j, "policy", s->policy_dir);
 	json_text(&j, "run_dir", s->run_dir);
 	json_text(&j, "audit_dir", audit_dir);

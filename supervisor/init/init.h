@@ -22,7 +22,7 @@ enum init_exit {
 
 /* From the command line; NULL: not given. */
 struct init_options {
-	const char *mode, *unreviewed;
+	const char *mode, *unreviewed, *scope;
 	const char *policy_dir, *run_dir, *state_dir;
 	char *const *command;		/* NULL-terminated; NULL: idle */
 };
@@ -38,6 +38,7 @@ struct init_settings {
 	bool mode_explicit;		/* the host wrote it: an unattended `off` then stays */
 	const char *mode_problem;	/* an unusable value was found and taken for guarded: recorded loudly; NULL: none */
 	const char *unreviewed;		/* "allow", "deny"; NULL: the policy's */
+	const char *scope;		/* the declared targets, as text; NULL: none */
 	const char *live_sources;	/* CORDON_LIVE_SOURCES: names, separated by commas, that are not isolated; NULL: none */
 	unsigned host_uid, host_gid;	/* the launch user takes them; 0: keeps the image's */
 	unsigned ca_renew_s;		/* after how long the CA's certificate is renewed; 0: half of its life */

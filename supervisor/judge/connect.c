@@ -163,7 +163,7 @@ static bool is_loopback(const struct in6_addr *address)
 
 static void judge_internet(const struct judging *j)
 {
-	const struct scope *scope = j->subject->scope;
+	const struct scope *scope = j->subject->scope, *narrowed = j->subject->narrowed;
 	const struct network_range *range;
 	const struct network_port *port;
 	struct target t;
@@ -195,6 +195,10 @@ static void judge_internet(const struct judging *j)
 	/* A gateway on loopback would open what listens in here. */
 	if (j->subject->gateway && is_in_scope(j->subject->gateway, &t) && !is_loopback(&t.names[0])) {
 		answer_allow(j, (struct ruling){ "network.gateway", CODE_RULE, NULL }, "%s is the host's gateway, which the container was given.", t.text);
+		return;
+	}
+	if (narrowed && narrowed->nr && !is_in_scope(narrowed, &t)) {
+		answer_deny(j, "network_guard", (struct ruling){ "network.scope", CODE_RULE, PROXY_HINT }, "%s is outside the scope of this launch.", t.text);
 		return;
 	}
 	if (scope && scope->nr) {

@@ -31,8 +31,10 @@ struct scope {
  * "target.test, 10.1.0.0/16, 192.0.2.7:8443, [2001:db8::1]:443". Returns 0, -ENOMEM, or -EINVAL with ret_error naming the entry;
  * an empty text is a scope without entries.
  */
+#define SCOPE_TEXT_MAX 4096	/* a record has room for it */
 int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error);
 void scope_free(struct scope *scope);
+#define _cleanup_scope_ __attribute__((cleanup(scope_free)))
 
 enum action_kind { ACTION_EXEC, ACTION_READ, ACTION_WRITE, ACTION_CONNECT, ACTION_BIND, ACTION_ENVIRONMENT, ACTION_STDIN, ACTION_CALL, ACTION_HTTP };
 
@@ -58,6 +60,8 @@ struct judge_subject {		/* who asks */
 	const char *const *frozen_paths;	/* whatever else in them is not; NULL: none */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
 	const struct scope *scope;		/* NULL or empty: none was declared */
+	const struct scope *narrowed;		/* the launch's own: what is reached is in this one as well; NULL or empty: it has none */
+	bool strict_roots;			/* reads by strict roots, whatever the policy's style */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
 	struct arena *arena;			/* room for reading command texts (SHELL_ARENA_BYTES); NULL: none can be read */
 	enum session_role session;
@@ -151,6 +155,18 @@ const struct transport *judge_transport(const struct policy *policy, const char 
  */
 int judge_launch_mode(const struct policy *policy, enum mode container, const enum mode *asked, bool unattended, bool explicit_off,
 		      enum mode *ret_mode, struct err *ret_error);
+
+/* How a launch tightens what it has beside its mode. Texts as the client gave them; NULL: it did not ask. */
+struct launch_limits { const char *scope, *roots; };
+/*
+ * In off nothing is held, so that asking for limits there is an error, as is asking for looser roots than the policy's. Returns 0 with what is to be
+ * freed with scope_free(), or -EPERM, -EINVAL, -ENOMEM with ret_error.
+ */
+int judge_launch_limits(const struct policy *policy, enum mode mode, const struct launch_limits *asked, struct scope *ret_scope, bool *ret_strict,
+			struct err *ret_error);
+
+/* Whether reads stay in the project, the write roots and, for programs, the system's folders. */
+bool judge_roots_are_strict(const struct policy *policy, const struct judge_subject *subject);
 
 /*
  * The environment a launch begins with. image: PID 1's own; asked: the client's; added: Cordon's (proxy, trust), wins. Values

@@ -132,6 +132,9 @@ bool transport_allows(const struct judging *j, const char *const *argv);
 /* Places of paths.json, for a canonical absolute path. */
 bool path_in_list(const struct strings *list, const char *home, const char *path);
 bool path_is_own(const struct policy *policy, const char *path);
+/* Whether a name below the devices stands for a disk or the memory; whether reading it shows credentials, environments or all of that. */
+bool path_is_raw_device(const struct paths *paths, const char *path);
+bool path_shows_secrets(const struct paths *paths, const char *path);
 bool path_is_sensitive(const struct judging *j, const char *path);
 /* Whether agents may write below it: then a file there is the agents' own, whatever its name. */
 bool path_is_writable(const struct judging *j, const char *path);

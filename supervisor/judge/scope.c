@@ -87,6 +87,10 @@ int scope_parse(const char *text, struct scope *ret_scope, struct err *ret_error
 	const char *c, *wrong = NULL;
 	char *word, *rest;
 
+	if (strlen(text) > SCOPE_TEXT_MAX) {
+		scope_free(&scope);
+		return err_set(ret_error, -EINVAL, "a scope is at most %d bytes long", SCOPE_TEXT_MAX);
+	}
 	for (c = text; *c; c++)
 		most += *c == ',';
 	scope.entries = calloc(most, sizeof(*scope.entries));

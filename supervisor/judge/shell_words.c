@@ -29,6 +29,27 @@ static const char *below_other_home(const struct judging *j, struct bytes typed)
 	return text;
 }
 
+static const char *below_home(const struct judging *j, const struct shell_word *word);
+
+/* "NAME=~/x" is an argument of which bash expands the tilde: "NAME=" and the expansion of the rest. */
+static const char *behind_name(const struct judging *j, struct bytes typed)
+{
+	const char *equals = memchr(typed.data, '=', typed.len), *rest;
+	size_t lead = equals ? (size_t)(equals + 1 - typed.data) : 0;
+	struct shell_word plain = { .why = SHELL_TILDE, .value = { typed.data + lead, typed.len - lead } };
+	char *text;
+
+	if (!lead || lead == typed.len || typed.data[lead] != '~' || memchr(typed.data + lead, ':', typed.len - lead))
+		return NULL;
+	rest = below_home(j, &plain);
+	text = rest ? arena_take(j->subject->arena, lead + strlen(rest) + 1) : NULL;
+	if (!text)
+		return NULL;
+	memcpy(text, typed.data, lead);
+	strcpy(text + lead, rest);
+	return text;
+}
+
 /* "~", "~/x", $HOME, ${HOME}/x: texts cannot set HOME, so it is the launch user's. */
 static const char *below_home(const struct judging *j, const struct shell_word *word)
 {
@@ -42,7 +63,9 @@ static const char *below_home(const struct judging *j, const struct shell_word *
 		return NULL;
 	if (word->why == SHELL_TILDE) {
 		rest = word->value;
-		if (!rest.len || rest.data[0] != '~' || (rest.len > 1 && strchr("+-", rest.data[1])))
+		if (!rest.len || rest.data[0] != '~')
+			return behind_name(j, rest);
+		if (rest.len > 1 && strchr("+-", rest.data[1]))
 			return NULL;
 		if (rest.len > 1 && rest.data[1] != '/')
 			return below_other_home(j, rest);

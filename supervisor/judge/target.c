@@ -71,9 +71,24 @@ static enum place judge_address(const struct judging *j, const struct url *url)
 	return strcmp(j->decision->rule, "network.port") == 0 ? PLACE_SCOPE : PLACE_PUBLIC;
 }
 
+/* "0x7f.1", "2130706433": clients read them in different ways, so that none of them is a declared target or surely a public one. */
+static enum place judge_odd_address(const struct judging *j, const struct url *url)
+{
+	enum place place = judge_address(j, url);
+	struct quoted q;
+
+	if (place == PLACE_REFUSED)
+		return place;
+	if (j->subject->scope && j->subject->scope->nr)
+		return PLACE_OUTSIDE;
+	answer_deny(j, "network_guard", (struct ruling){ "network.spelling", CODE_RULE, "write the address as four decimal numbers" }, "%s is an address that clients read in different ways.",
+		    quote_text(&q, url->host));
+	return PLACE_REFUSED;
+}
+
 enum place judge_target(const struct judging *j, const struct url *url)
 {
-	const struct scope *scope = j->subject->scope;
+	const struct scope *scope = j->subject->scope, *narrowed = j->subject->narrowed;
 	const struct network_name *name;
 	struct quoted q;
 
@@ -84,17 +99,19 @@ enum place judge_target(const struct judging *j, const struct url *url)
 		return PLACE_REFUSED;
 	}
 	if (url->is_address)
-		return judge_address(j, url);
+		return url->is_odd ? judge_odd_address(j, url) : judge_address(j, url);
 	name = find_name(j->policy, url->host, true);
 	if (!name && !scope_names(scope, url))
 		name = find_name(j->policy, url->host, false);
-	if (j->action->agent_listens && is_here(url->host))
-		name = NULL;
+	if (j->action->agent_listens && is_here(url->host) && !scope_names(scope, url))
+		return PLACE_PUBLIC;
 	if (name && !(!name->always && j->subject->mode == MODE_GUARDED && !j->policy->paths.block_internal_http)) {
 		answer_deny(j, "network_guard", (struct ruling){ name->id, name->origin, "use a target that was declared" }, "%s %s.",
 			    quote_text(&q, url->host), name->reason);
 		return PLACE_REFUSED;
 	}
+	if (narrowed && narrowed->nr && !scope_names(narrowed, url))
+		return PLACE_OUTSIDE;
 	if (!scope || !scope->nr)
 		return PLACE_PUBLIC;
 	return scope_names(scope, url) ? PLACE_SCOPE : PLACE_OUTSIDE;

@@ -3,9 +3,7 @@
  * Command texts: every simple command that the shell's reader (analyze/) finds is judged as a command line of its own, the worst
  * answer holds. What the reader does not model, and what only the shell will know, is a deny.
  */
-#include "supervisor/judge/judging.h"
-
-#include "supervisor/analyze/shell.h"
+#include "supervisor/judge/folders.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
@@ -16,8 +14,6 @@
 struct reading {
 	const struct judging *j;
 	const struct shell_script *script;
-	char cwd[PATH_MAX];
-	bool lost;		/* cwd is not known: a cd to somewhere that the shell makes */
 	bool hides_code;	/* a variable holds text that arithmetic or an indirection would run */
 	size_t nr_others;	/* commands that do more than set the scene */
 };
@@ -183,6 +179,12 @@ static void add_value(const struct shell_assignment *a, char *at, size_t room)
 	at[a->value->value.len] = '\0';
 }
 
+/* "IFS= read -r x": the builtin splits by it, and nothing else sees it. */
+static bool is_for_read(const struct shell_command *command, const struct shell_assignment *a)
+{
+	return a->by == SHELL_ASSIGN_PREFIX && command->nr_words && word_is(command->words[0], "read") && !command->calls && bytes_equal(a->name, bytes_of("IFS"));
+}
+
 static void judge_assignments(struct reading *r, const struct shell_command *command)
 {
 	const struct shell_assignment *a;
@@ -195,6 +197,8 @@ static void judge_assignments(struct reading *r, const struct shell_command *com
 
 		if (a->value && !a->value->why && (memmem(a->value->value.data, a->value->value.len, "$(", 2) || memchr(a->value->value.data, '`', a->value->value.len)))
 			r->hides_code = true;
+		if (is_for_read(command, a))
+			continue;
 		if (a->name.len >= sizeof(name) || !a->name.len) {
 			refuse(r, "incomplete_evidence", (struct ruling){ "exec.assignment", CODE_RULE, "spell the variable's name out" }, "The name of a variable is not known before the text runs");
 			continue;
@@ -216,27 +220,6 @@ static bool is_fork_bomb(const struct shell_command *command)
 	       (command->context & SHELL_IN_BACKGROUND || command->pipe_from || command->pipe_to);
 }
 
-static void follow_cd(struct reading *r, const struct judged_words *words)
-{
-	char next[PATH_MAX];
-	size_t at = 1;
-
-	while (at < words->nr && !words->flags[at] && (strcmp(words->text[at], "--") == 0 || strcmp(words->text[at], "-P") == 0 || strcmp(words->text[at], "-L") == 0))
-		at++;
-	if (at < words->nr && !words->flags[at] && strcmp(words->text[at], "-") != 0 &&
-	    path_normalize(r->cwd, words->text[at], next, sizeof(next)) == 0) {
-		r->lost = r->lost && words->text[at][0] != '/';
-		memcpy(r->cwd, next, strlen(next) + 1);
-		return;
-	}
-	if (at == words->nr && r->j->subject->home && strlen(r->j->subject->home) < sizeof(r->cwd)) {
-		memcpy(r->cwd, r->j->subject->home, strlen(r->j->subject->home) + 1);
-		return;
-	}
-	r->lost = true;
-	memcpy(r->cwd, "/", 2);
-}
-
 /* Emptying a file by a command that prints nothing is no way of writing to it. */
 static bool only_truncates(const struct shell_command *command)
 {
@@ -250,7 +233,7 @@ static bool only_truncates(const struct shell_command *command)
 	return false;
 }
 
-static void judge_plain(struct reading *r, struct judging *j, const struct shell_command *command, const struct shell_redirection *text)
+static void judge_plain(struct judging *j, const struct shell_command *command, const struct shell_redirection *text)
 {
 	struct shell_invocation invocation;
 	enum shell_dialect dialect;
@@ -266,11 +249,10 @@ static void judge_plain(struct reading *r, struct judging *j, const struct shell
 	} else {
 		judge_words(j, (struct words){ words.text, words.flags, words.nr });
 	}
-	if (strcmp(words.text[0], "cd") == 0 || strcmp(words.text[0], "pushd") == 0)
-		follow_cd(r, &words);
 }
 
-static void judge_command(struct reading *r, const struct shell_command *command)
+/* As if it stood in cwd, or, lost, somewhere. */
+static void judge_command(const struct reading *r, const struct shell_command *command, const char *cwd, bool lost)
 {
 	struct decision answer = { 0 };
 	struct action action = *r->j->action;
@@ -280,24 +262,35 @@ static void judge_command(struct reading *r, const struct shell_command *command
 	struct judging j = *r->j;
 	bool writes;
 
-	judge_assignments(r, command);
-	action.cwd = r->cwd;
+	action.cwd = cwd;
 	j.action = &action;
 	j.decision = &answer;
-	j.lost = r->lost;
+	j.lost = lost;
 	j.wrapped = false;
 	weigh_redirections(&j, command->redirections, &around, &writes);
 	j.also = around.effects | (only_truncates(command) && around.effects & EFFECT_WRITE ? EFFECT_DELETE : 0);
+	if (command->context & SHELL_TIMED && !j.policy->wrappers_follow)	/* the keyword is refused as the program of that name is */
+		j.also |= EFFECT_WRAP;
 	j.around = around.answered ? &around.decision : NULL;
-	j.crowded = writes || r->nr_others > 1;
+	j.crowded = writes || r->nr_others > 1 || command->context & SHELL_IN_BACKGROUND;
 	text = find_input(&j, command);
 	if (is_fork_bomb(command))
 		answer_deny(&j, "hardline", (struct ruling){ "exec.fork_bomb", CODE_RULE, "start a bounded number of commands, each of them once" }, "A function starts itself without end.");
 	else if (command->kind != SHELL_SIMPLE || !command->nr_words || (command->calls && command->calls_certain))
 		judge_words(&j, (struct words){ nothing, NULL, 1 });
 	else
-		judge_plain(r, &j, command, text);
+		judge_plain(&j, command, text);
 	take(r, &answer);
+}
+
+/* Wherever it may stand: the worst answer holds. */
+static void judge_everywhere(struct reading *r, const struct shell_command *command, const struct folders *folders)
+{
+	judge_assignments(r, command);
+	for (unsigned i = 0; i < folders->nr; i++)
+		judge_command(r, command, folders->path[i], false);
+	if (folders->lost)
+		judge_command(r, command, "/", true);
 }
 
 /* ---- what the shell itself evaluates ---- */
@@ -370,6 +363,7 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 	struct shell_problem problem;
 	struct shell_script script;
 	const struct shell_evaluation *evaluation;
+	const struct folders **folders;
 	size_t i;
 
 	if (!j->subject->arena || j->depth >= JUDGE_DEPTH_MAX) {
@@ -384,11 +378,11 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 	if (is_wrapping(j, &script))
 		return;
 	r.script = &script;
-	if (!j->action->cwd || strlen(j->action->cwd) >= sizeof(r.cwd))
-		memcpy(r.cwd, "/", 2);
-	else
-		memcpy(r.cwd, j->action->cwd, strlen(j->action->cwd) + 1);
-	r.lost = j->lost;
+	folders = folders_of_script(j, &script, j->action->cwd ? j->action->cwd : "/", j->lost);
+	if (!folders) {
+		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.size", CODE_RULE, "split the command into several" }, "The command text needs more room than there is.");
+		return;
+	}
 	for (i = 0; i < script.nr_commands; i++)
 		r.nr_others += !sets_the_scene(script.commands[i]);
 	answer_allow(j, (struct ruling){ "exec.text", CODE_RULE, NULL }, "Every command of the text is allowed.");
@@ -399,7 +393,7 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 	if (j->subject->mode == MODE_READONLY && script.nr_commands > 1)
 		refuse(&r, "policy_block", (struct ruling){ "exec.readonly_one", CODE_RULE, "issue one plain command at a time, without pipes, lists or substitutions" }, "The text holds more than one command, and the mode is readonly");
 	for (i = 0; i < script.nr_commands; i++)
-		judge_command(&r, script.commands[i]);
+		judge_everywhere(&r, script.commands[i], folders[i]);
 	for (evaluation = script.evaluations; evaluation; evaluation = evaluation->next)
 		judge_evaluation(&r, evaluation);
 }

@@ -68,6 +68,30 @@ static void weigh_place(struct weighing *w, const struct url *url)
 }
 
 /*
+ * At an exec connections are judged when they are made, and one to the proxy says nothing of its target: with a scope, the words here are the last that do.
+ * unclear: they are no target that can be read.
+ */
+static void weigh_place_at_exec(struct weighing *w, const struct url *url, bool unclear)
+{
+	const struct judge_subject *subject = w->j->subject;
+	struct decision answer = { 0 };
+	struct action action = *w->j->action;
+	struct judging j = *w->j;
+
+	if (!(subject->scope && subject->scope->nr) && !(subject->narrowed && subject->narrowed->nr))
+		return;
+	if (!(w->arguments->effects & (EFFECT_FETCH | EFFECT_NETWORK | EFFECT_NETWORK_MUTATE | EFFECT_FLOOD)))
+		return;
+	action.agent_listens = true;	/* asked when it connects */
+	j.decision = &answer;
+	j.action = &action;
+	if (unclear)
+		w->ret->effects |= EFFECT_UNSEEN;
+	else if (judge_target(&j, url) == PLACE_OUTSIDE)
+		w->ret->effects |= EFFECT_OUTSIDE;
+}
+
+/*
  * "http://target.test/users?id=1" without quotes is a pattern to the shell. Whatever file it finds, a single letter stands in the place of
  * the "?": the host stays, and where that letter cannot make a word that changes something the request is as good as the one that is read.
  */
@@ -84,8 +108,11 @@ static void weigh_url(struct weighing *w, const struct argument *item)
 	struct url url;
 
 	w->nr_targets++;
-	if (at_execve(w->j))
-		return;
+	if (at_execve(w->j)) {
+		const bool unclear = url_parse(item->text, true, &url);
+
+		return weigh_place_at_exec(w, &url, unclear);
+	}
 	if (strncmp(item->text, "file://", 7) == 0)
 		weigh_read(w, item->text + 7, item->flags, true);
 	if (text_is_destructive(w->j->policy, item->text))
@@ -112,6 +139,7 @@ static void weigh_host(struct weighing *w, const struct argument *item)
 	char host[300];
 	const char *text = item->text, *at;
 	struct url url;
+	bool unclear;
 	size_t len;
 
 	if (strstr(text, "://")) {
@@ -119,18 +147,16 @@ static void weigh_host(struct weighing *w, const struct argument *item)
 		return;
 	}
 	w->nr_targets++;
-	if (at_execve(w->j))
-		return;
 	at = strrchr(text, '@');
 	text = at ? at + 1 : text;
 	len = strcspn(text, "/");
-	if (item->flags & WORD_DYNAMIC || len >= sizeof(host)) {
-		w->ret->effects |= EFFECT_UNSEEN;
-		return;
-	}
-	memcpy(host, text, len);
-	host[len] = '\0';
-	if (url_parse_host(host, &url))
+	unclear = item->flags & WORD_DYNAMIC || len >= sizeof(host);
+	memcpy(host, text, unclear ? 0 : len);
+	host[unclear ? 0 : len] = '\0';
+	unclear = unclear || url_parse_host(host, &url);
+	if (at_execve(w->j))
+		weigh_place_at_exec(w, &url, unclear);
+	else if (unclear)
 		w->ret->effects |= EFFECT_UNSEEN;
 	else
 		weigh_place(w, &url);

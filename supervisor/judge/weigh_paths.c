@@ -27,29 +27,6 @@ static bool is_entry_itself(const struct strings *list, const char *home, const 
 	return false;
 }
 
-static bool is_raw_device(const struct paths *paths, const char *path)
-{
-	size_t i;
-
-	for (i = 0; i < paths->devices.nr; i++) {
-		const char *name = path + strlen(paths->devices.items[i]) + 1;
-
-		if (path_is_under(path, paths->devices.items[i]) && strcmp(path, paths->devices.items[i]) != 0)
-			return names_match(&paths->raw_devices, name, strcspn(name, "/"));
-	}
-	return false;
-}
-
-static bool matches_list(const struct strings *globs, const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < globs->nr; i++)
-		if (glob_match(globs->items[i], text, false))
-			return true;
-	return false;
-}
-
 /* A "*" at the end of a name that the shell will expand stands for all that is below. */
 static bool absolute_path(const struct judging *j, const struct argument *item, bool *ret_all_below, char ret_path[static PATH_MAX])
 {
@@ -80,7 +57,7 @@ void weigh_changed(struct weighing *w, const struct argument *item)
 	known = absolute_path(j, item, &all_below, path);
 	if (!known)
 		return;
-	if (is_raw_device(paths, path))
+	if (path_is_raw_device(paths, path))
 		w->ret->effects |= EFFECT_HARDLINE | EFFECT_DEVICE;
 	if (w->arguments->labels & LABEL_RECURSIVE && (removes || w->arguments->effects & EFFECT_PERMISSION) &&
 	    is_entry_itself(&paths->irreplaceable, j->subject->home, path))
@@ -184,7 +161,7 @@ void weigh_read(struct weighing *w, const char *text, uint8_t flags, bool opens)
 			weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
 		return;
 	}
-	if (path_is_sensitive(j, path) || matches_list(&j->policy->paths.secret_files, path))
+	if (path_is_sensitive(j, path) || path_shows_secrets(&j->policy->paths, path))
 		w->ret->effects |= EFFECT_SECRET;
 	weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
 }

@@ -29,16 +29,47 @@ const char *effect_name(enum effect effect)
 	return "?";
 }
 
+const char *const roots_names[ROOTS_COUNT] = { "strict", "standard", "open" };
+
+const char *roots_name(enum root_style roots)
+{
+	return (unsigned)roots < ROOTS_COUNT ? roots_names[roots] : "?";
+}
+
+/* Names of another product's older releases, which meant roots and command profiles: mapping them silently would guess. */
+const char *name_now(const char *text)
+{
+	static const struct { const char *name, *now; } retired[] = {
+		{ "workspace", "roots \"strict\"" }, { "developer", "roots \"standard\"" }, { "trusted_local", "roots \"open\"" },
+		{ "none", "profile \"bare\"" }, { "trusted", "profile \"extended\"" },
+	};
+	unsigned i;
+
+	for (i = 0; i < sizeof(retired) / sizeof(retired[0]); i++)
+		if (strcmp(text, retired[i].name) == 0)
+			return retired[i].now;
+	return NULL;
+}
+
+int roots_parse(const char *text, enum root_style *ret_roots, struct err *ret_error)
+{
+	unsigned i;
+
+	for (i = 0; i < ROOTS_COUNT; i++)
+		if (strcmp(text, roots_names[i]) == 0) {
+			*ret_roots = (enum root_style)i;
+			return 0;
+		}
+	if (name_now(text))
+		return err_set(ret_error, -EINVAL, "the name \"%s\" is retired: it is now %s", text, name_now(text));
+	return err_set(ret_error, -EINVAL, "unknown roots \"%.40s\"; expected one of: strict, standard, open", text);
+}
+
 int mode_parse(const char *text, enum mode *ret_mode, struct err *ret_error)
 {
 	static const struct { const char *name; enum mode mode; } words[] = {
 		{ "off", MODE_OFF }, { "unrestricted", MODE_OFF }, { "yolo", MODE_OFF },
 		{ "guarded", MODE_GUARDED }, { "observe", MODE_OBSERVE }, { "readonly", MODE_READONLY },
-	};
-	/* Names of another product's older releases, which meant roots and command profiles: mapping them silently would guess. */
-	static const struct { const char *name, *now; } retired[] = {
-		{ "workspace", "roots \"strict\"" }, { "developer", "roots \"standard\"" }, { "trusted_local", "roots \"open\"" },
-		{ "none", "profile \"bare\"" }, { "trusted", "profile \"extended\"" },
 	};
 	unsigned i;
 
@@ -47,10 +78,9 @@ int mode_parse(const char *text, enum mode *ret_mode, struct err *ret_error)
 			*ret_mode = words[i].mode;
 			return 0;
 		}
-	for (i = 0; i < sizeof(retired) / sizeof(retired[0]); i++)
-		if (strcmp(text, retired[i].name) == 0)
-			return err_set(ret_error, -EINVAL, "the name \"%s\" is retired: it is now %s, which is not a mode; modes are off, guarded, observe, readonly",
-				       text, retired[i].now);
+	if (name_now(text))
+		return err_set(ret_error, -EINVAL, "the name \"%s\" is retired: it is now %s, which is not a mode; modes are off, guarded, observe, readonly",
+			       text, name_now(text));
 	return err_set(ret_error, -EINVAL, "unknown mode \"%.40s\"; expected one of: off, guarded, observe, readonly", text);
 }
 

@@ -6,7 +6,11 @@
 #include "supervisor/policy/pool.h"
 
 extern const char *const mode_names[MODE_COUNT];
+extern const char *const roots_names[ROOTS_COUNT];
 extern const char *const effect_names[EFFECT_COUNT];
+
+/* What a retired name is now, for an error's text, or NULL. */
+const char *name_now(const char *text);
 
 /* The names of all commands, sorted. Two commands with the same name: *ret_twice is the second, *ret_name the name. Returns 0, -EEXIST or -ENOMEM. */
 int command_index_build(struct policy *policy, struct pool *pool, const struct command **ret_twice, const struct command **ret_first,

@@ -18,12 +18,16 @@
 /* Least to most restrictive: the order is the lattice. */
 enum mode { MODE_OFF, MODE_GUARDED, MODE_OBSERVE, MODE_READONLY, MODE_COUNT };
 enum verdict { VERDICT_ALLOW, VERDICT_REVIEW, VERDICT_DENY };
-enum root_style { ROOTS_STRICT, ROOTS_STANDARD, ROOTS_OPEN };
+enum root_style { ROOTS_STRICT, ROOTS_STANDARD, ROOTS_OPEN, ROOTS_COUNT };
 enum audit_allowed { AUDIT_ALLOWED_NONE, AUDIT_ALLOWED_DECISIONS, AUDIT_ALLOWED_ALL };
 
 /* Accepts the aliases (unrestricted, yolo). Returns 0, or -EINVAL; retired names (workspace, developer, …) fill ret_error with the new one. */
 int mode_parse(const char *text, enum mode *ret_mode, struct err *ret_error);
 const char *mode_name(enum mode mode);
+
+/* strict, standard, open: the order is the lattice. Returns 0, or -EINVAL; retired names fill ret_error with the new one. */
+int roots_parse(const char *text, enum root_style *ret_roots, struct err *ret_error);
+const char *roots_name(enum root_style roots);
 
 struct origin {			/* where a rule stands, for records: file relative to the policy folder */
 	const char *file;

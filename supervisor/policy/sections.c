@@ -284,9 +284,9 @@ int read_paths(const struct node *node, void *ret)
 
 static int read_roots(const struct node *node, void *ret)
 {
-	static const char *const words[] = { "strict", "standard", "open" };
 	unsigned i = 0;
-	int r = node_word(node, words, ARRAY_SIZE(words), &i);
+	const char *now = json_is_string(node->value) ? name_now(json_string_value(node->value)) : NULL;
+	int r = now ? node_error(node, "the name \"%s\" is retired: it is now %s", json_string_value(node->value), now) : node_word(node, roots_names, ROOTS_COUNT, &i);
 
 	*(enum root_style *)ret = (enum root_style)i;
 	return r;

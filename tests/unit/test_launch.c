@@ -119,7 +119,8 @@ static void what_is_spelled_out_is_foretold(void **state)
 	foretells("*/workspace:sh -c cat $x; cat \"g\"\n/workspace:cat g\n", WORDS("sh", "-c", "cat $x; cat \"g\""));
 	foretells("*/workspace:sh -c cat *\n", WORDS("sh", "-c", "cat *"));
 	foretells("*/workspace:sh -c cd a && cat f\n/workspace:cd a\n/workspace/a:cat f\n", WORDS("sh", "-c", "cd a && cat f"));
-	foretells("*/workspace:sh -c cd $x; cat f\n", WORDS("sh", "-c", "cd $x; cat f"));	/* who knows where */
+	foretells("*/workspace:sh -c cd $x && cat f\n/workspace:cat f\n", WORDS("sh", "-c", "cd $x && cat f"));	/* or somewhere else, of which nothing is foretold */
+	foretells("*/workspace:sh -c cd a; cat f\n/workspace:cd a\n/workspace/a:cat f\n/workspace:cat f\n", WORDS("sh", "-c", "cd a; cat f"));	/* it may fail */
 	foretells("*/workspace:bash -lc cat f\n/workspace:cat f\n", WORDS(WRAP, "bash", "-lc", "cat f"));
 	/* A tool that runs what stands in its words is who runs it; where it fills words in, they are not known. */
 	foretells("/workspace:cat f\n*/workspace:find . -exec cat f ;\n", WORDS("find", ".", "-exec", "cat", "f", ";"));
