@@ -143,6 +143,8 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes);
 
 /* Whether the process belongs to a launch, or is a zygote or keeper. */
 bool launch_descends(const struct enforcer *e, pid_t pid);
+/* The launch whose keeper stands above the process; NULL: none, or an ancestor ended while we looked. */
+struct launch *launch_above(const struct enforcer *e, pid_t pid);
 /* Kills what carries one of our filters and has no living keeper above it. */
 void lineage_kill_orphans(void);
 
@@ -378,6 +380,12 @@ bool make_path(struct enforcer *e, const struct call *call, const struct made_pa
 int protected_start(struct enforcer *e, struct err *ret_error);
 int protected_adopt(struct enforcer *e, int fd);
 
+/* ---- browser_file.c: who opens a browser's own file ---- */
+
+/* As protected_start(), for the browsers of browser.json. */
+int browser_file_start(struct enforcer *e, struct err *ret_error);
+int browser_file_adopt(struct enforcer *e, int guard);
+
 /* ---- records.c ---- */
 
 struct caller_facts {			/* what a record says of the process behind an allowed call */
@@ -450,6 +458,7 @@ int watch_start(struct enforcer *e);
 const char **plan_roots(const struct policy *policy, const char *home, const char *another);
 /* The skill folders of a user with this home: as plan_roots(). */
 const char **plan_skills(const struct policy *policy, const char *home);
+const char **plan_browsers(const struct policy *policy);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
 const char **plan_protected(const struct policy *policy);	/* NULL with errno also when passwd cannot be read */
 /* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
@@ -516,6 +525,7 @@ struct enforcer {
 	struct repeats *repeats;	/* repeats.c's own */
 	struct workers *workers;	/* workers.c's own */
 	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
+	struct browser_file *browser_file;	/* browser_file.c's own; NULL: nobody asks yet */
 	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */
 	struct digests *digests;	/* digests.c's own */

@@ -7,6 +7,7 @@
  */
 #include "supervisor/judge/judging.h"
 
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/text.h"
 
@@ -420,7 +421,7 @@ static void answer_no_program(const struct judging *j)
 
 void judge_words(const struct judging *j, struct words words)
 {
-	struct findings f;
+	_uninitialized_ struct findings f;
 
 	if (words.nr && words.flags && words.flags[0] & WORD_DYNAMIC) {
 		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.name", CODE_RULE, "spell the program's name out, without variables, patterns or substitutions" },

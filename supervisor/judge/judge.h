@@ -45,7 +45,7 @@ struct foreseen {
 };
 
 enum session_role {
-	SESSION_NONE,		/* there are no browser sessions here */
+	SESSION_NONE,		/* it has no browser session to talk to */
 	SESSION_USER,		/* the launch has one to talk to */
 	SESSION_DAEMON,		/* the launch is one */
 };
@@ -94,7 +94,7 @@ struct action {
 	socklen_t address_bytes;
 	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */
 	bool agent_listens;		/* loopback: the listener there belongs to an agent */
-	bool of_session;		/* what listens there is a browser session's */
+	bool of_session;		/* what listens there, or is read, is a browser session's */
 	bool session_client;		/* and the caller is that session's own tool, or part of the session */
 	/* ACTION_ENVIRONMENT: name, or NAME=value */
 	const char *text;

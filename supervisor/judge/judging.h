@@ -10,6 +10,7 @@ struct judging {
 	const struct judge_subject *subject;
 	const struct action *action;
 	struct decision *decision;
+	size_t *steps;		/* taken for the whole question so far */
 	unsigned depth;		/* of command lines inside command lines */
 	/* Of the command line in its text: */
 	bool fed;		/* its standard input is a file, a pipe or a text: nobody types there */
@@ -24,6 +25,15 @@ struct judging {
 	const struct decision *around;	/* an answer about those, or NULL */
 };
 #define JUDGE_DEPTH_MAX 8
+
+/*
+ * What an answer may take, whatever the text: a step is about what looking at a byte is, or 10 ns. A text of 8192 short commands takes 3 million; where
+ * more are asked for, what they were for is left out, and judge() refuses the whole.
+ */
+#define JUDGE_STEPS_MAX (4u << 20)
+bool judge_step(const struct judging *j, size_t steps);
+/* The refusal, for whoever has to answer. */
+void answer_too_much(const struct judging *j);
 
 /* At the kernel boundary the program is known, what it runs comes back as a question of its own, and what it touches is judged when touched. */
 static inline bool at_execve(const struct judging *j)
@@ -119,6 +129,8 @@ bool environment_loads_code(const struct judging *j);
 
 /* Answers for programs that run in a browser session, or nowhere else; true then. */
 bool browser_answers(const struct judging *j);
+/* Whether a path is a browser's own file, which others than its session do not open; answers with a deny then. */
+bool browser_keeps(const struct judging *j, const char *path);
 /* Whether the environment of an exec would lead the session's tool to another session; answers with a deny then. */
 bool browser_is_led_away(const struct judging *j);
 /* Whether what is to be connected to is a browser session that the caller has no business with; answers with a deny then. */

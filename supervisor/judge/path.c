@@ -406,7 +406,7 @@ void judge_path(const struct judging *j)
 		answer_deny(j, "invalid_path", invalid, "%s is not a path that can be judged.", quote_text(&q, typed));
 		return;
 	}
-	if (deny_secret(j, path))
+	if (deny_secret(j, path) || browser_keeps(j, path))
 		return;
 	if (j->action->unresolved && (is_expanded(typed) || (j->subject->mode == MODE_READONLY && has_parent_part(typed)))) {
 		/* The secret places were tried first, so that the answer names the stronger reason. */

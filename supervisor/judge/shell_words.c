@@ -3,6 +3,7 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/analyze/shell.h"
+#include "supervisor/base/cleanup.h"
 
 #include <string.h>
 
@@ -111,8 +112,10 @@ bool word_of_shell(const struct judging *j, const struct shell_word *word, const
 	*ret_flags = WORD_DYNAMIC;
 	if (!word->single && word->why != SHELL_TILDE)
 		*ret_flags |= WORD_SPLITS;
-	if (!(word->why & ~(unsigned)(SHELL_GLOB | SHELL_TILDE)) && word->why & SHELL_GLOB)
+	if (!(word->why & ~(unsigned)(SHELL_GLOB | SHELL_TILDE)) && word->why & SHELL_GLOB) {
 		*ret_flags |= WORD_GLOB;
+		(void)judge_step(j, 512);	/* it will be held against the names of options */
+	}
 	if (known_start || word->why == SHELL_PROCESS || word->why == SHELL_TILDE)
 		*ret_flags |= WORD_OPERAND;
 	*ret_text = NULL;
@@ -163,12 +166,17 @@ static void refuse_socket(const struct judging *j, struct consequences *c)
 static void weigh_file(const struct judging *j, const struct shell_redirection *redirection, bool writes, struct consequences *c, bool *ret_writes)
 {
 	static const struct command none;
-	struct arguments arguments = { .effects = writes ? EFFECT_WRITE : EFFECT_READ, .command = &none };
+	_uninitialized_ struct arguments arguments;
 	struct argument *item = &arguments.items[0];
 	struct consequences one = { 0 };
 	struct judging inner = *j;
 
-	item->role = writes ? ROLE_WRITE : ROLE_READ;
+	arguments.effects = writes ? EFFECT_WRITE : EFFECT_READ;
+	arguments.page = PAGE_NONE;
+	arguments.labels = 0;
+	arguments.nr_items = arguments.nr_hits = 0;
+	arguments.command = &none;
+	*item = (struct argument){ .role = writes ? ROLE_WRITE : ROLE_READ };
 	if (!word_of_shell(j, redirection->target, &item->text, &item->flags)) {
 		c->effects |= EFFECT_UNKNOWN | EFFECT_WRITE;
 		return;

@@ -6,6 +6,7 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/analyze/url.h"
+#include "supervisor/base/cleanup.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -143,7 +144,7 @@ static void decode(const char *text, char *ret, size_t bytes)
 
 bool text_is_destructive(const struct policy *policy, const char *text)
 {
-	char decoded[4096];
+	_uninitialized_ char decoded[4096];
 	size_t i;
 
 	decode(text, decoded, sizeof(decoded));
@@ -156,7 +157,7 @@ bool text_is_destructive(const struct policy *policy, const char *text)
 /* path: from the first "/", "?" or "#". Its words are what letters make; "deleted_at" is one word and "delete-user" two. */
 bool url_is_mutating(const struct policy *policy, const char *path)
 {
-	char decoded[2048];
+	_uninitialized_ char decoded[2048];
 	const char *word = decoded;
 	size_t i;
 
@@ -178,7 +179,7 @@ bool url_is_mutating(const struct policy *policy, const char *path)
 
 bool url_may_become_mutating(const struct policy *policy, const char *url)
 {
-	char decoded[2048];
+	_uninitialized_ char decoded[2048];
 	size_t i, at;
 
 	decode(url, decoded, sizeof(decoded));

@@ -4,6 +4,8 @@
  * answer holds. What the reader does not model, and what only the shell will know, is a deny.
  */
 #include "supervisor/judge/folders.h"
+
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
@@ -116,7 +118,8 @@ static void judge_shell(const struct judging *j, struct words words, const struc
 /* False: no shell, or more than is read of one. */
 static bool read_invocation(const struct judging *j, struct words words, struct shell_invocation *ret)
 {
-	struct shell_word *list[WORDS_MAX + 1], *store;
+	_uninitialized_ struct shell_word *list[WORDS_MAX + 1];
+	struct shell_word *store;
 	enum shell_dialect dialect;
 	size_t i;
 
@@ -189,7 +192,7 @@ static void judge_assignments(struct reading *r, const struct shell_command *com
 {
 	const struct shell_assignment *a;
 
-	for (a = command->assignments; a; a = a->next) {
+	for (a = command->assignments; a && judge_step(r->j, 64); a = a->next) {
 		char name[256];
 		struct decision answer = { 0 };
 		const struct action action = { .kind = ACTION_ENVIRONMENT, .text = name };
@@ -286,10 +289,12 @@ static void judge_command(const struct reading *r, const struct shell_command *c
 /* Wherever it may stand: the worst answer holds. */
 static void judge_everywhere(struct reading *r, const struct shell_command *command, const struct folders *folders)
 {
+	const size_t steps = 256 + 16 * command->nr_words;
+
 	judge_assignments(r, command);
-	for (unsigned i = 0; i < folders->nr; i++)
+	for (unsigned i = 0; i < folders->nr && judge_step(r->j, steps); i++)
 		judge_command(r, command, folders->path[i], false);
-	if (folders->lost)
+	if (folders->lost && judge_step(r->j, steps))
 		judge_command(r, command, "/", true);
 }
 
@@ -368,6 +373,10 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 
 	if (!j->subject->arena || j->depth >= JUDGE_DEPTH_MAX) {
 		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.depth", CODE_RULE, "issue the innermost command as its own exec_command call" }, "The command text is nested too deeply to be read.");
+		return;
+	}
+	if (!judge_step(j, strlen(text))) {
+		answer_too_much(j);
 		return;
 	}
 	if (shell_read(bytes_of(text), dialect, SHELL_LIMITS, j->subject->arena, &script, &problem) < 0) {

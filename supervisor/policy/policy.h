@@ -154,7 +154,8 @@ struct browser {
 	struct strings programs;	/* the command line tool, which is also the session's daemon: canonical paths */
 	struct strings browsers;	/* what only a daemon starts */
 	struct strings helpers;		/* what else runs in a daemon's launch */
-	struct names others;		/* base names of browsers and of what drives them: not run where there are sessions */
+	struct names others;		/* base names of browsers and of what drives them: not run by launches */
+	struct names switches;		/* words that only browsers take */
 	const char *folder;		/* one folder a session below it */
 	struct strings environment;	/* "K=V" of every launch */
 	struct strings daemon;		/* "K=V" of the daemon besides */

@@ -199,26 +199,29 @@ static void its_variables_are_those_of_the_launch(void **state)
 
 static void browsers_run_in_sessions_only(void **state)
 {
-	static const char *const argv[] = { "x", NULL };
-	static const struct { const char *program, *interpreter; char none, user, daemon; } cases[] = {
-		{ "/usr/lib/chromium/chromium", NULL, 'r', 'd', 'a' },
-		{ "/usr/lib/chromium/chrome_crashpad_handler", NULL, 'r', 'd', 'a' },
-		{ "/home/agent/.cache/ms-playwright/chromium-1/chrome-linux/chrome", NULL, 'r', 'd', 'd' },
-		{ "/usr/bin/geckodriver", NULL, 'r', 'd', 'd' },
-		{ "/usr/bin/chromium", "/usr/bin/dash", 'r', 'd', 'd' },
-		{ "/usr/bin/agent-browser", NULL, 'a', 'a', 'a' },
-		{ "/usr/bin/agent-browser", "/usr/bin/node", 'r', 'r', 'd' },
-		{ "/usr/bin/cat", NULL, 'a', 'a', 'd' },
-		{ "/usr/bin/dash", NULL, 'a', 'a', 'd' },
-		{ "/workspace/chromium", NULL, 'r', 'd', 'd' },
+	static const struct { const char *program, *interpreter; char none, user, daemon; const char *word; } cases[] = {
+		{ "/usr/lib/chromium/chromium", NULL, 'd', 'd', 'a', NULL },
+		{ "/usr/lib/chromium/chrome_crashpad_handler", NULL, 'd', 'd', 'a', NULL },
+		{ "/home/agent/.cache/ms-playwright/chromium-1/chrome-linux/chrome", NULL, 'd', 'd', 'd', NULL },
+		{ "/usr/bin/geckodriver", NULL, 'd', 'd', 'd', NULL },
+		{ "/usr/bin/chromium", "/usr/bin/dash", 'd', 'd', 'd', NULL },
+		{ "/workspace/tool", NULL, 'r', 'r', 'd', "--headless" },
+		{ "/workspace/tool", NULL, 'd', 'd', 'd', "--remote-debugging-port=0" },
+		{ "/tmp/tool", NULL, 'd', 'd', 'd', "--type=zygote" },
+		{ "/workspace/tool", "/usr/bin/dash", 'r', 'r', 'd', "--dump-dom" },
+		{ "/usr/bin/cat", NULL, 'a', 'a', 'd', "--dump-dom" },
+		{ "/usr/bin/agent-browser", NULL, 'a', 'a', 'a', NULL },
+		{ "/usr/bin/agent-browser", "/usr/bin/node", 'r', 'r', 'd', NULL },
+		{ "/usr/bin/cat", NULL, 'a', 'a', 'd', NULL },
+		{ "/usr/bin/dash", NULL, 'a', 'a', 'd', NULL },
+		{ "/workspace/chromium", NULL, 'd', 'd', 'd', NULL },
 	};
-	const char *const none[] = { NULL };
 	struct judge_subject subject = subject_in(MODE_GUARDED, SESSION_NONE);
 	size_t i;
 
 	(void)state;
-	(void)none;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *const argv[] = { "x", cases[i].word, NULL };
 		struct action action = { .kind = ACTION_EXEC, .argv = argv, .program = cases[i].program, .interpreter = cases[i].interpreter,
 					 .environment = launch_environment };
 		const char expected[] = { cases[i].none, cases[i].user, cases[i].daemon };

@@ -42,7 +42,7 @@ static const struct { const char *file, *text; } good[] = {
 			       "\t\"environment\": [\"A=b\"], \"enabled\": true\n}\n" },
 	{ "transports/host.json", "{ \"entry_names\": [\"sh\", \"cat\"] }\n" },
 	{ "transports/other.json", "{ \"entry_names\": [\"cat\", \"git\"], \"entry_paths\": [\"/workspace/a/b\", \"/workspace/a/c\"] }\n" },
-	{ "browser.json", "{ \"programs\": [\"/usr/bin/tool\"], \"browsers\": [], \"helpers\": [], \"others\": [\"x*\"], \"folder\": \"/run/b\", \"environment\": [\"A={SESSION}\"],\n"
+	{ "browser.json", "{ \"programs\": [\"/usr/bin/tool\"], \"browsers\": [], \"helpers\": [], \"others\": [\"x*\"], \"switches\": [\"--x*\"], \"folder\": \"/run/b\", \"environment\": [\"A={SESSION}\"],\n"
 			  "\t\"daemon\": [], \"prefix\": \"A={AGENT} b\", \"config\": \"{}\", \"fingerprint\": \"x\", \"fixed\": [\"A*\"], \"hold_ms\": 10, \"start_ms\": 10,\n"
 			  "\t\"actions\": { \"guarded\": [\"url\"], \"observe\": [] } }\n" },
 };
