@@ -477,6 +477,12 @@ bool workspaces_protect_name(const struct enforcer *e, struct bytes name);
 /* What launches get beyond the proxy's variables: "K=V\n" or "". */
 const char *workspaces_environment(const struct enforcer *e);
 
+/* ---- sources.c: whether they change ---- */
+
+int sources_start(struct enforcer *e);
+/* The last look, where it does not take long. */
+void sources_end(struct enforcer *e);
+
 struct enforcer {
 	int epoll, init;
 	struct source *in_person;	/* one of the sources, or NULL (loop.c) */
@@ -527,6 +533,7 @@ struct enforcer {
 	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
 	struct browser_file *browser_file;	/* browser_file.c's own; NULL: nobody asks yet */
 	struct watch *watch;		/* watch.c's own */
+	struct looking *looking;	/* sources.c's own; NULL: there are no workspaces */
 	struct held *held;		/* held.c's own */
 	struct digests *digests;	/* digests.c's own */
 	void **graveyard;
