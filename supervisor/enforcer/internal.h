@@ -29,7 +29,6 @@ struct enforcer;
 
 struct source {
 	int fd;			/* owned; -1 when not watched */
-	uint32_t events;	/* what is asked of it */
 	void (*ready)(struct enforcer *e, struct source *source, uint32_t events);
 };
 
@@ -114,6 +113,7 @@ struct launch_order {			/* everything a spec is made of */
 	enum mode mode;
 	const char *scope;	/* the launch's own, which judge_launch_limits() has read, or NULL */
 	bool strict_roots;
+	const char *preset_program;	/* the preset's command that it is, where variables pass to it; or NULL */
 	char *const *argv, *const *environment;
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
@@ -179,15 +179,21 @@ struct consideration {
 	enum mode mode;
 	struct user_identity user;
 	const char **argv, **asked, **added, **roots;
+	const char **written;		/* what any launch may write */
 	char *cwd;
 	enum session_role session;
 	bool asks_sources;		/* whether commands of the operator's are asked for values */
+	bool explains, shows_values;	/* nothing is started: what becomes of each variable is told */
 	/* The answer: */
 	int result;			/* -errno: none could be found */
 	struct decision decision, shadow;	/* shadow: in mode off */
 	char **environment;		/* what the launch begins with, when it is allowed */
 	char **values;			/* "K=V" of the policy's sources */
+	const char *preset;		/* the preset's command that it is, where variables pass to it; NULL: none */
+	char *preset_program, *preset_search;	/* its file; its PATH */
 	struct buf missing;		/* "NAME: why" of those that gave none, a line each */
+	struct buf told;		/* what becomes of each variable: JSON objects */
+	struct json_out telling;	/* into it */
 };
 
 /* A copy of the question. NULL: out of memory. asked: the variables that the client brings. */
@@ -212,6 +218,11 @@ bool foresight_names(const struct launch *l, pid_t tid, const char *name, const 
 /* Whether the launch passed because nobody reviews. */
 bool foresight_unreviewed(const struct launch *l);
 void foresight_free(struct foresight *f);
+
+/* ---- presets.c (presets.h) ---- */
+
+/* What `cordon commands list` shows. */
+void presets_answer(const struct enforcer *e, const char *argument, struct buf *ret);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -486,7 +497,7 @@ void sources_end(struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source *in_person, *apart;	/* loop.c's own: one of the sources, or NULL; the one that the epoll set leaves to it */
+	struct source *in_person;	/* one of the sources, or NULL (loop.c) */
 	struct source init_source, signals, launch_socket, control_socket, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];

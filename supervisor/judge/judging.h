@@ -127,6 +127,9 @@ bool text_is_destructive(const struct policy *policy, const char *text);
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
 bool environment_loads_code(const struct judging *j);
 
+/* Whether what a client asks for refuses its launch; answers with a deny then. image: PID 1's own variables. */
+bool environment_is_refused(const struct judging *j, const char *const *image, const char *entry);
+
 /* Answers for programs that run in a browser session, or nowhere else; true then. */
 bool browser_answers(const struct judging *j);
 /* Whether a path is a browser's own file, which others than its session do not open; answers with a deny then. */

@@ -59,12 +59,17 @@ static bool is_here(const char *host)
 static enum place judge_address(const struct judging *j, const struct url *url)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(url->port), .sin6_addr = url->address };
-	const struct action action = { .kind = ACTION_CONNECT, .address = (const struct sockaddr *)&in6, .address_bytes = sizeof(in6),
-				       .socket_type = SOCK_STREAM, .agent_listens = j->action->agent_listens };
+	struct action action = { .kind = ACTION_CONNECT, .address = (const struct sockaddr *)&in6, .address_bytes = sizeof(in6),
+				 .socket_type = SOCK_STREAM };
 	struct judging inner = *j;
 
 	inner.action = &action;
+	/* What is declared is declared, whoever listens there. */
 	judge_connect(&inner);
+	if (j->action->agent_listens && !(strcmp(j->decision->rule, "network.scope") == 0 && j->decision->verdict == VERDICT_ALLOW)) {
+		action.agent_listens = true;
+		judge_connect(&inner);
+	}
 	if (strcmp(j->decision->rule, "network.scope") == 0)
 		return j->decision->verdict == VERDICT_ALLOW ? PLACE_SCOPE : PLACE_OUTSIDE;
 	if (j->decision->verdict != VERDICT_ALLOW)

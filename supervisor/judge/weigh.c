@@ -42,13 +42,22 @@ static bool is_web(const struct url *url)
 	return strcmp(url->scheme, "http") == 0 || strcmp(url->scheme, "https") == 0;
 }
 
+/* Whether the words are all that will be known of its requests: in text, and at the exec of a tool for which another process makes them. */
+static bool words_are_all(const struct weighing *w)
+{
+	return !at_execve(w->j) || w->arguments->page != PAGE_NONE;
+}
+
 static void weigh_place(struct weighing *w, const struct url *url)
 {
 	struct decision answer = { 0 };
+	struct action action = *w->j->action;
 	struct judging j = *w->j;
 
 	if (!(w->arguments->effects & (EFFECT_FETCH | EFFECT_NETWORK | EFFECT_NETWORK_MUTATE | EFFECT_FLOOD)))
 		return;		/* names it, and does not go there */
+	action.agent_listens |= at_execve(w->j);	/* asked when it connects */
+	j.action = &action;
 	j.decision = &answer;
 	switch (judge_target(&j, url)) {
 	case PLACE_SCOPE:
@@ -109,7 +118,7 @@ static void weigh_url(struct weighing *w, const struct argument *item)
 	struct url url;
 
 	w->nr_targets++;
-	if (at_execve(w->j)) {
+	if (!words_are_all(w)) {
 		const bool unclear = url_parse(item->text, true, &url);
 
 		return weigh_place_at_exec(w, &url, unclear);
@@ -176,7 +185,7 @@ static void settle_fetch(struct weighing *w)
 {
 	if (!(w->arguments->effects & EFFECT_FETCH))
 		return;
-	if (!at_execve(w->j) && w->nr_targets && w->nr_targets == w->nr_in_scope)
+	if (words_are_all(w) && w->nr_targets && w->nr_targets == w->nr_in_scope)
 		return;
 	w->ret->without |= EFFECT_FETCH;
 	w->ret->effects |= EFFECT_NETWORK;

@@ -332,16 +332,27 @@ succeeded "and the session goes on"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive"
 
-# ---- a container in observe: its daemons are passive by themselves
+# ---- a container in observe, where nobody reviews and a target is declared: its daemons are passive by themselves
 fixture_stop
-fixture_start observe allow
+FIXTURE_OPTIONS=(--scope 127.0.0.1:8123)
+fixture_start observe deny
 cp "$HERE/browser_pages.py" "$INSIDE/srv/"
 cp "$WORK/reach.py" "$INSIDE/srv/reach.py"
 rm "$WORK/log.pages"
 inside python3 /srv/browser_pages.py 8123 1500 >"$WORK/log.pages" 2>"$WORK/pages.err" &
 wait_until 30 grep -q ready "$WORK/log.pages" || bail "the pages are served" "$(cat "$WORK/pages.err")"
 visit /second
-matches "observe opens and looks" 'button "Delete account"' "$SNAPSHOT"
+matches "observe opens and looks, at what is declared" 'button "Delete account"' "$SNAPSHOT"
+browse open "$AT/empty"
+for elsewhere in http://127.0.0.1:8124/ http://elsewhere.test/ "$AT/account/delete"; do
+	browse open "$elsewhere"
+	equal "and nothing else: $elsewhere" 126 "$STATUS"
+done
+run --agent a1 -- sh -c "agent-browser open $AT/empty && agent-browser get url"
+equal "commands that stand together are refused as a whole" 126 "$STATUS"
+browse get url
+equal "and the page is where it was" "$AT/empty" "$OUT"
+visit /second
 browse get text button
 equal "and reads" "Delete account" "$OUT"
 browse click "$(ref "Delete account")"

@@ -78,8 +78,9 @@ mkdir /srv/open
 chmod 777 /srv/open
 ip link set lo up
 ip address add 10.99.0.1/32 dev lo
+image=()	# variables of the image, which before may name
 eval "$before"
-exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CORDON_SHIM=/srv/bin/cordon-shim \
+exec env -i "${image[@]}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CORDON_SHIM=/srv/bin/cordon-shim \
 	/srv/bin/cordond --policy /srv/policies "$@" init
 INSIDE
 

@@ -1004,7 +1004,9 @@ static char **launch_with(enum mode mode, const char *const *asked, struct decis
 {
 	char **environment = NULL;
 
-	assert_int_equal(judge_launch_environment(policy, mode, &user, image, asked, added, "/usr/lib/cordon/entry", ret, &environment), 0);
+	const struct launch_given given = { .user = &user, .image = image, .asked = asked, .added = added, .entry_folder = "/usr/lib/cordon/entry" };
+
+	assert_int_equal(judge_launch_environment(policy, mode, &given, ret, &environment), 0);
 	check_form(ret);
 	assert_int_equal(ret->verdict == VERDICT_ALLOW, environment != NULL);
 	return environment;
@@ -1085,6 +1087,93 @@ static void environment_modes_select(void **state)
 	assert_non_null(value_of(environment, "LC_ALL"));
 	free_environment(environment);
 	policy->environment = before;
+}
+
+struct told {
+	char text[2048];
+};
+
+static void note(void *context, const char *entry, enum env_origin origin, bool passes, const char *why)
+{
+	struct told *told = context;
+	size_t used = strlen(told->text);
+
+	snprintf(told->text + used, sizeof(told->text) - used, "%s/%d/%c/%s\n", entry, (int)origin, passes ? '+' : '-', why);
+}
+
+/* A preset's names pass besides what passes anyhow; deny and code names stay. */
+static void a_preset_gives_its_names_and_no_other(void **state)
+{
+	static const char *names[] = { "TOOL_KEY", NULL }, *denied[] = { "TOOL_KEY", NULL };
+	const char *const from_image[] = { "TOOL_KEY=image", "OTHER=x", "PATH=/usr/lib/cordon/entry:/workspace/bin:/usr/bin", NULL };
+	const char *const asked[] = { "TOOL_KEY2=a", "TOOL_KE=b", "TOOL_KEY_=c", "tool_key=d", NULL }, *const again[] = { "TOOL_KEY=client", NULL };
+	const char *const loads[] = { "TOOL_KEY=k", "LD_PRELOAD=x", "LC_ALL=C", NULL };
+	const struct strings list = { .items = names, .nr = 1 };
+	struct told told = { "" };
+	const struct env_listener listener = { note, &told };
+	struct launch_given given = { .user = &user, .image = from_image, .asked = asked, .added = added, .entry_folder = "/usr/lib/cordon/entry", .also = &list, .path = "/usr/bin" };
+	const struct environment before = policy->environment;
+	char **environment = NULL;
+	struct decision d;
+
+	(void)state;
+	policy->environment.mode = ENV_SELECTED;
+	policy->environment.image_pass = false;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_string_equal(value_of(environment, "TOOL_KEY"), "image");
+	assert_string_equal(value_of(environment, "PATH"), "/usr/bin");
+	for (size_t i = 0; i < 4; i++)
+		assert_null(value_of(environment, ((const char *const[]){ "OTHER", "TOOL_KEY2", "TOOL_KE", "tool_key" })[i]));
+	free_environment(environment);
+
+	given.asked = again;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_string_equal(value_of(environment, "TOOL_KEY"), "client");
+	free_environment(environment);
+
+	given.also = NULL;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_null(value_of(environment, "TOOL_KEY"));
+	free_environment(environment);
+
+	given.also = &list;
+	policy->environment.deny = (struct strings){ .items = denied, .nr = 1 };
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_null(value_of(environment, "TOOL_KEY"));
+	free_environment(environment);
+
+	/* All is told, also of what is refused, and nothing comes of it. */
+	policy->environment.deny = before.deny;
+	given.asked = loads;
+	given.listener = &listener;
+	environment = NULL;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_null(environment);
+	assert_string_equal(d.tag, "environment");
+	for (size_t i = 0; i < 7; i++)
+		if (!strstr(told.text, ((const char *const[]){ "OTHER=x/0/-/not in baseline or allow\n", "TOOL_KEY=k/1/+/preset\n", "LD_PRELOAD=x/1/-/changes which code",
+							       "LC_ALL=C/1/+/baseline\n", "HOME=/home/agent/2/+/passwd\n", "http_proxy=http://127.0.0.1:48080/3/+/added\n",
+							       "PATH=/usr/bin/0/+/baseline\n" })[i]))
+			fail_msg("%zu: %s", i, told.text);
+	assert_null(strstr(told.text, "LD_PRELOAD=x/1/+"));
+	policy->environment = before;
+}
+
+static void what_got_a_presets_variables_is_the_presets_file(void **state)
+{
+	struct judge_subject subject = subject_in(MODE_GUARDED);
+	struct decision d;
+
+	(void)state;
+	assert_true(judge_preset_exec(&subject, "/workspace/tool", &d));
+	subject.preset_program = "/opt/tool";
+	assert_true(judge_preset_exec(&subject, "/opt/tool", &d));
+	for (size_t i = 0; i < 4; i++) {
+		assert_false(judge_preset_exec(&subject, ((const char *const[]){ "/workspace/tool", "/opt/tool2", "/opt", "tool" })[i], &d));
+		check_form(&d);
+		assert_string_equal(d.tag, "environment");
+		assert_string_equal(d.rule, "environment.preset");
+	}
 }
 
 static void the_entry_folder_leaves_path_in_every_place(void **state)
@@ -1181,6 +1270,8 @@ int main(void)
 		cmocka_unit_test(a_launch_begins_with_image_host_and_cordon),
 		cmocka_unit_test(a_launch_that_asks_for_other_code_is_denied),
 		cmocka_unit_test(environment_modes_select),
+		cmocka_unit_test(a_preset_gives_its_names_and_no_other),
+		cmocka_unit_test(what_got_a_presets_variables_is_the_presets_file),
 		cmocka_unit_test(the_entry_folder_leaves_path_in_every_place),
 		cmocka_unit_test(one_exec_decision_is_cheap),
 	};
