@@ -29,6 +29,7 @@ struct enforcer;
 
 struct source {
 	int fd;			/* owned; -1 when not watched */
+	uint32_t events;	/* what is asked of it */
 	void (*ready)(struct enforcer *e, struct source *source, uint32_t events);
 };
 
@@ -497,7 +498,7 @@ void sources_end(struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source *in_person;	/* one of the sources, or NULL (loop.c) */
+	struct source *in_person, *apart;	/* loop.c's own: one of the sources, or NULL; the one that the epoll set leaves to it */
 	struct source init_source, signals, launch_socket, control_socket, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];

@@ -228,7 +228,7 @@ static void put_process(const struct enforcer *e, struct json_out *j, const stru
 static void put_caller(const struct enforcer *e, struct json_out *j, const struct call *call, const struct outcome *o, bool refused)
 {
 	bool keep = !refused && call->launch->subject.mode != MODE_OFF && call->rule->class != CALL_EXEC;
-	const struct known *known = keep ? known_process((pid_t)call->request->pid) : NULL;
+	const struct known *known = keep ? known_process((pid_t)call->request->pid, call->request->id) : NULL;
 
 	if (o->caller)
 		put_facts(e, j, call->launch, o->caller);
