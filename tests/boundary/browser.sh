@@ -34,7 +34,10 @@ ref() {	# NAME: its reference in the last snapshot
 	sed -n "s/.*\"$1\".*ref=\(e[0-9]*\).*/@\1/p" <<<"$SNAPSHOT" | head -n 1
 }
 visit() {	# PATH: opened and seen
-	browse open "$AT$1"
+	for try in 1 2 3; do	# the program waits half a minute for its browser to stand, which a busy machine may exceed
+		browse open "$AT$1"
+		[ "$STATUS" -ne 0 ] && grep -q 'no response came back' <<<"$OUT$ERR" || break
+	done
 	[ "$STATUS" -eq 0 ] || not_ok "opening $1" "status $STATUS" "$OUT" "$ERR"
 	snapshot
 }
