@@ -218,7 +218,8 @@ bool record_members_valid(struct bytes members)
 {
 	struct shrinker s = { .at = members.data, .end = members.data + members.len };
 
-	return members.len == 0 || (shrink_inside(&s, false, 0, true, '\0') && s.at == s.end);
+	/* Blanks alone are no members: behind the envelope's comma they would leave a line that nobody can read. */
+	return members.len == 0 || (shrink_inside(&s, false, 0, true, '\0') && s.at == s.end && memchr(members.data, '"', members.len));
 }
 
 static bool try_shrink(struct buf *out, struct bytes members, size_t text_max, unsigned elements_max)
@@ -226,7 +227,7 @@ static bool try_shrink(struct buf *out, struct bytes members, size_t text_max, u
 	struct shrinker s = { members.data, members.data + members.len, out, text_max, elements_max };
 
 	buf_reset(out);
-	return members.len && shrink_inside(&s, true, 0, true, '\0') && s.at == s.end && !out->failed &&
+	return members.len && shrink_inside(&s, true, 0, true, '\0') && s.at == s.end && !out->failed && out->len &&
 	       out->len + 256 <= RECORD_MEMBERS_MAX;
 }
 

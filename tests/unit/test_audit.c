@@ -397,7 +397,7 @@ static void members_that_are_none_leave_only_a_note(void **state)
 {
 	static const char *const bad[] = { "\"a\":1}", "\"a\":1,", "\"a\":\"\n\"", "\"a\":[1", "\"a\"", "x", "\"a\":tru e", "\"a\":\"\xff\"",
 					   "\"seq\":7", "\"n\":1,\"prev\":\"x\"", "\"a\":{}}", "\"a\":\"\\ud800\"", "\"a\":{\"b\":1,}", "\"a\":1e999",
-					   "\"a\":01", "\"a\":nul", "\"a\":-", "\"a\":1.",
+					   "\"a\":01", "\"a\":nul", "\"a\":-", "\"a\":1.", " ", "\t \t",
 					   "\"a\":\"\\ud800abcdef\"", "\"a\":\"\\udc00\"", "\"a\":\"\\q\"", "\"a\":\"\\u12g4\"" };
 	struct audit *audit = open_plain();
 	_cleanup_buf_ struct buf members = { 0 };
