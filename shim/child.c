@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static void report(const struct child_plan *plan, const struct child_report *r)
@@ -205,6 +206,8 @@ void child_main(const struct child_plan *plan)
 	if (setsid() < 0)
 		fail(plan, STAGE_PTY);
 	umask(spec->umask);
+	if (spec->flags & SPEC_NO_CORE && setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }) < 0)
+		fail(plan, STAGE_SPEC);
 	if (lockdown_ids(spec, plan->blob, keep_admin) < 0)
 		fail(plan, STAGE_IDS);
 	/* Set after the ids: changing them clears it. */

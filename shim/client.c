@@ -40,16 +40,6 @@
 
 extern char **environ;
 
-struct ask {			/* one request, before it is bytes */
-	const char *agent, *mode, *user;
-	const char *scope, *roots;	/* as the flags say */
-	const char *cwd;
-	char **argv;
-	char **extra_env;	/* --env, in order */
-	size_t nr_extra_env;
-	unsigned flags, timeout_ms;
-};
-
 static const char run_help[] =
 	"usage: cordon run [OPTION]... [-c TEXT | -- COMMAND ARG...]\n"
 	"Start COMMAND guarded, as the supervisor's policy says, and exit as it does.\n"
@@ -400,6 +390,34 @@ static int launch(const struct ask *ask)
 		make_terminal_raw();
 	code = ask_until_taken(socket, signals, ask);
 	restore_terminal();
+	return code;
+}
+
+int client_explain(const struct ask *ask, struct buf *ret_json)
+{
+	struct {
+		struct launch_event head;
+		char text[PROTO_TEXT_MAX + 1];
+	} event = { 0 };
+	int socket = reach_supervisor(), fd = -1, code;
+	unsigned nr_fds = 0;
+	ssize_t len;
+
+	if (socket < 0)
+		return -socket;
+	code = send_request(socket, ask);
+	len = code ? 0 : io_receive(socket, &event, sizeof(event) - 1, &fd, 1, &nr_fds, 0);
+	close(socket);
+	if (code == HUNG_UP || (!code && len < (ssize_t)sizeof(event.head)))
+		return fail(EXIT_UNSTARTED, "the supervisor hung up");
+	if (code)
+		return code;
+	if (event.head.type == EVENT_EXPLAINED && nr_fds == 1 && lseek(fd, 0, SEEK_SET) == 0)
+		code = io_read_all(fd, PROTO_BLOB_MAX * 2, ret_json) < 0 ? fail(EXIT_UNSTARTED, "the answer cannot be read") : 0;
+	else
+		code = fail(EXIT_UNSTARTED, "%s", event.head.type == EVENT_FAILED ? event.text : "the supervisor gave another answer");
+	if (nr_fds)
+		close(fd);
 	return code;
 }
 

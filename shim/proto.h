@@ -23,6 +23,8 @@ enum request_flags {
 	REQUEST_MODE = 1 << 4,		/* mode was asked for */
 	REQUEST_SCOPE = 1 << 5,		/* a scope was */
 	REQUEST_ROOTS = 1 << 6,		/* roots were */
+	REQUEST_EXPLAIN = 1 << 7,	/* nothing is started: what would be its environment is answered */
+	REQUEST_VALUES = 1 << 8,	/* with the values; for root */
 };
 
 struct launch_request {
@@ -45,6 +47,7 @@ enum event_type {
 	EVENT_EXITED,		/* code: 0…255; signal: number or 0; text: JSON of the last refusal, or empty */
 	EVENT_REFUSED,		/* 126; text: the JSON object */
 	EVENT_FAILED,		/* 125; text: one line */
+	EVENT_EXPLAINED,	/* descriptor: a memfd that holds the answer to REQUEST_EXPLAIN, JSON */
 	EVENT_TAKEN,		/* from here on something may have been started: before it, an end of the connection means that nothing was */
 };
 
@@ -113,6 +116,7 @@ enum spec_flags {
 	SPEC_NO_NEW_PRIVS = 1 << 2,
 	SPEC_DROP_CAPABILITIES = 1 << 3,
 	SPEC_SESSION = 1 << 4,		/* a browser session: no client waits for it, and it ends with the container */
+	SPEC_NO_CORE = 1 << 6,		/* it holds what other launches of its agent must not read in a core file */
 	SPEC_STRICT = 1 << 5,		/* its reads are held to strict roots, as its client asked */
 };
 
@@ -139,6 +143,7 @@ struct spec {
 	/* For the enforcer alone, which reads its launches back from their keepers after a restart: */
 	uint32_t mode;			/* enum mode */
 	uint32_t agent_offset, user_offset, home_offset;
+	uint32_t preset_offset;		/* the file its first exec has to be; "": any */
 	uint32_t scope_offset;		/* the launch's own, as text; "": none */
 	uint32_t nr_roots, roots_offset;	/* write roots, strings one after another */
 	uint64_t asked_us;		/* CLOCK_MONOTONIC when the client asked */

@@ -3,7 +3,7 @@
  * awk by its tokens: strings, regular expressions and operators are told apart as awk does it, by the token before a "/".
  *
  * Reaching outside takes one of: system, getline from a command, a pipe, a redirection of print, gawk's @ (indirect calls, @load,
- * @include) and its sockets. The words are looked for anywhere, also in strings, since an indirect call takes its name from one.
+ * @include) and its sockets. Where a "/" was taken for what it is not, a call of system() would stand in a regular expression: that one is looked for anywhere.
  */
 #include "supervisor/analyze/programs.h"
 
@@ -213,13 +213,24 @@ static void find_command(const char *text, struct program_facts *facts)
 		memcpy(facts->command, from, len);
 }
 
+/* "system(": awk has no other way to write it, but for a continued line, which is read as a token. */
+static bool calls_system(const char *text)
+{
+	while ((text = strstr(text, "system"))) {
+		text += strlen("system");
+		if (text[strspn(text, " \t")] == '(')
+			return true;
+	}
+	return false;
+}
+
 void awk_read(const char *text, struct program_facts *ret)
 {
 	struct awk a = { .at = text, .facts = ret };
 
 	*ret = (struct program_facts){ 0 };
-	/* An indirect call and a command's name come from strings; a socket's name does. */
-	if (strchr(text, '@') || strcasestr(text, "/inet") || strstr(text, "system"))
+	/* An indirect call takes its name from a string, a socket its address. */
+	if (strchr(text, '@') || strcasestr(text, "/inet") || calls_system(text))
 		ret->runs = true;
 	while (*a.at && !ret->runs)
 		if (!take_token(&a))

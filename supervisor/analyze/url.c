@@ -96,7 +96,10 @@ static const char *read_host(struct url *ret)
 		return "has a host with bytes that are not those of a plain name; look-alikes are not followed";
 	if (!looks_numeric(ret->host))
 		return NULL;
+	struct in_addr plain;
+
 	ret->is_address = true;
+	ret->is_odd = inet_pton(AF_INET, ret->host, &plain) != 1;
 	return parse_v4(ret->host, &ret->address) ? NULL : "has a host that looks like an address and is none";
 }
 

@@ -13,6 +13,7 @@ struct url {
 	char scheme[16];		/* lower case */
 	char host[256];			/* lower case, without brackets and the dot at the end */
 	bool is_address;
+	bool is_odd;		/* an IPv4 address in another spelling than four decimal numbers */
 	struct in6_addr address;	/* IPv4 as ::ffff:a.b.c.d */
 	uint16_t port;			/* 0: none that is known */
 	bool has_userinfo;

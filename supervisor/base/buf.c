@@ -36,14 +36,24 @@ static bool buf_reserve(struct buf *b, size_t more)
 	return true;
 }
 
+char *buf_extend(struct buf *b, size_t len)
+{
+	char *at;
+
+	if (!buf_reserve(b, len))
+		return NULL;
+	at = b->data + b->len;
+	b->len += len;
+	at[len] = '\0';
+	return at;
+}
+
 void buf_append(struct buf *b, const void *data, size_t len)
 {
-	if (!buf_reserve(b, len))
-		return;
-	if (len)
-		memcpy(b->data + b->len, data, len);
-	b->len += len;
-	b->data[b->len] = '\0';
+	char *at = buf_extend(b, len);
+
+	if (at && len)
+		memcpy(at, data, len);
 }
 
 void buf_text(struct buf *b, const char *text)

@@ -16,6 +16,11 @@ struct buf {
 };
 
 void buf_append(struct buf *b, const void *data, size_t len);
+/*
+ * Where the next len bytes go, for who writes them itself: all of them, before anything else is done with the buffer. NULL when there is no memory: then nothing may
+ * be written.
+ */
+char *buf_extend(struct buf *b, size_t len);
 void buf_text(struct buf *b, const char *text);
 void buf_char(struct buf *b, char c);
 void buf_format(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -20,14 +20,27 @@ static void put_point(struct buf *b, uint32_t point)
 	}
 }
 
-/* Nearly all of every text needs no look at its meaning: appended a run at a time. Takes the run off rest. */
-static void put_plain(struct buf *b, struct bytes *rest, bool percent)
+/* Which bytes stand for themselves: in our own text, in an agent's bytes. */
+enum plain { PLAIN_TEXT = 1, PLAIN_BYTES = 2 };
+#define PLAIN (PLAIN_TEXT | PLAIN_BYTES)
+static const unsigned char plain[256] = {
+	[' ' ... '!'] = PLAIN, ['#' ... '$'] = PLAIN, ['%'] = PLAIN_TEXT, ['&' ... '['] = PLAIN, [']' ... '~'] = PLAIN,
+};
+
+static size_t plain_run(struct bytes text, enum plain kind)
 {
 	size_t len = 0;
 
-	while (len < rest->len && rest->data[len] >= 0x20 && rest->data[len] < 0x7f && rest->data[len] != '"' && rest->data[len] != '\\' &&
-	       (percent || rest->data[len] != '%'))
+	while (len < text.len && plain[(unsigned char)text.data[len]] & kind)
 		len++;
+	return len;
+}
+
+/* Nearly all of every text needs no look at its meaning: appended a run at a time. Takes the run off rest. */
+static void put_plain(struct buf *b, struct bytes *rest, enum plain kind)
+{
+	size_t len = plain_run(*rest, kind);
+
 	buf_append(b, rest->data, len);
 	rest->data += len;
 	rest->len -= len;
@@ -36,7 +49,7 @@ static void put_plain(struct buf *b, struct bytes *rest, bool percent)
 /* Our own text: whatever is wrong in it is a slip of ours or of a policy's author, shown as U+FFFD. */
 static void put_text(struct buf *b, struct bytes rest)
 {
-	for (put_plain(b, &rest, true); rest.len; put_plain(b, &rest, true)) {
+	for (put_plain(b, &rest, PLAIN_TEXT); rest.len; put_plain(b, &rest, PLAIN_TEXT)) {
 		uint32_t point = 0xfffd;
 		unsigned len = text_decode(rest, &point);
 
@@ -49,7 +62,7 @@ static void put_text(struct buf *b, struct bytes rest)
 /* An agent's bytes: percent-decoding what stands here gives exactly them, whatever they were. That is why "%" is escaped too. */
 static void put_bytes(struct buf *b, struct bytes rest)
 {
-	for (put_plain(b, &rest, false); rest.len; put_plain(b, &rest, false)) {
+	for (put_plain(b, &rest, PLAIN_BYTES); rest.len; put_plain(b, &rest, PLAIN_BYTES)) {
 		uint32_t point = 0;
 		unsigned len = text_decode(rest, &point);
 
@@ -78,6 +91,28 @@ static void put_number(struct buf *b, uint64_t value)
 	buf_append(b, digits + at, sizeof(digits) - at);
 }
 
+/* In quotes, and mostly in one piece. */
+static void put_string(struct buf *b, struct bytes text, enum plain kind)
+{
+	char *at;
+
+	if (plain_run(text, kind) == text.len) {
+		at = buf_extend(b, text.len + 2);
+		if (!at)
+			return;
+		at[0] = at[text.len + 1] = '"';
+		if (text.len)
+			memcpy(at + 1, text.data, text.len);
+		return;
+	}
+	buf_char(b, '"');
+	if (kind == PLAIN_TEXT)
+		put_text(b, text);
+	else
+		put_bytes(b, text);
+	buf_char(b, '"');
+}
+
 /* The comma before a value, and its key. */
 static void lead_in(struct json_out *j, const char *key)
 {
@@ -86,9 +121,8 @@ static void lead_in(struct json_out *j, const char *key)
 	j->comma = true;
 	if (!key)
 		return;
-	buf_char(j->buf, '"');
-	put_text(j->buf, bytes_of(key));
-	buf_text(j->buf, "\":");
+	put_string(j->buf, bytes_of(key), PLAIN_TEXT);
+	buf_char(j->buf, ':');
 }
 
 static void open_with(struct json_out *j, const char *key, char bracket)
@@ -129,17 +163,13 @@ void json_text(struct json_out *j, const char *key, const char *text)
 	if (!text)
 		return;
 	lead_in(j, key);
-	buf_char(j->buf, '"');
-	put_text(j->buf, bytes_of(text));
-	buf_char(j->buf, '"');
+	put_string(j->buf, bytes_of(text), PLAIN_TEXT);
 }
 
 void json_bytes(struct json_out *j, const char *key, struct bytes value)
 {
 	lead_in(j, key);
-	buf_char(j->buf, '"');
-	put_bytes(j->buf, value);
-	buf_char(j->buf, '"');
+	put_string(j->buf, value, PLAIN_BYTES);
 }
 
 void json_int(struct json_out *j, const char *key, int64_t value)

@@ -50,7 +50,7 @@ int guard_open(int mount_namespace, const char *const *paths, struct err *ret_er
 		return guard;
 	close(guard);
 	status = child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
-	return err_set(ret_error, -status, "the masks cannot be marked: %s", strerror(status));
+	return err_set(ret_error, -status, "what is guarded cannot be marked: %s", strerror(status));
 }
 
 int guard_receive(int guard, struct guard_event *ret_events, size_t max)
@@ -68,12 +68,22 @@ int guard_receive(int guard, struct guard_event *ret_events, size_t max)
 	return (int)nr;
 }
 
-void guard_refuse(int guard, const struct guard_event *event)
+static void answer(int guard, const struct guard_event *event, uint32_t verdict)
 {
-	struct fanotify_response response = { .fd = event->fd, .response = FAN_DENY };
+	struct fanotify_response response = { .fd = event->fd, .response = verdict };
 
 	ssize_t written = write(guard, &response, sizeof(response));
 
 	(void)written; /* a caller that was killed meanwhile takes no answer (ENOENT) */
 	close(event->fd);
+}
+
+void guard_refuse(int guard, const struct guard_event *event)
+{
+	answer(guard, event, FAN_DENY);
+}
+
+void guard_allow(int guard, const struct guard_event *event)
+{
+	answer(guard, event, FAN_ALLOW);
 }

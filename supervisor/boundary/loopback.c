@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who would receive what is sent to a loopback address. For TCP the kernel is asked for the very listener that it would connect to, which is one look
- * into its tables. For UDP every socket of the port counts.
+ * into its tables. For UDP every socket of the port counts, and finding them is a look at the whole table; it is good for a moment.
  */
 #include "supervisor/boundary/loopback.h"
 
@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #define LOOPBACK_INDEX 1		/* of lo, in every network namespace: a listener tied to it goes before any other */
+#define PROOFS 16
+#define PROOF_US 10000
 
 bool loopback_is(const struct sockaddr *address, socklen_t bytes)
 {
@@ -88,19 +90,26 @@ static int read_answer(int fd, uint32_t sequence, uid_t uid)
 	return ((const struct inet_diag_msg *)NLMSG_DATA(h))->idiag_uid == uid;
 }
 
-/* Returns as read_answer(). */
-static int ask(const struct sockaddr *address, bool udp, uid_t uid)
+static struct question question_of(const struct sockaddr *address, bool udp)
 {
-	static int fd = -1;
-	static uint32_t sequence;
 	struct question q = {
-		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = ++sequence },
+		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
 		.body = { .sdiag_protocol = udp ? IPPROTO_UDP : IPPROTO_TCP, .idiag_states = ~0U,
 			  .id = { .idiag_if = LOOPBACK_INDEX, .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
 	};
-	int r = -1;
 
 	write_address(&q, address, udp);
+	return q;
+}
+
+/* Whom the kernel would give it to now. Returns as read_answer(). */
+static int ask(struct question q, uid_t uid)
+{
+	static int fd = -1;
+	static uint32_t sequence;
+	int r = -1;
+
+	q.head.nlmsg_seq = ++sequence;
 	if (fd < 0)
 		fd = open_diag();
 	if (fd >= 0 && send(fd, &q, sizeof(q), 0) == sizeof(q))
@@ -161,9 +170,32 @@ static int foreign_receivers(in_port_t port, int family, uid_t uid)
 	return r;
 }
 
-static bool only_uid_receives(in_port_t port, uid_t uid)
+/*
+ * That nobody else was bound there stays good for a moment, for the one who asked and this very address, as long as the socket that would receive is its own. That
+ * gives nobody anything: whoever was let through at that time could have connected a socket then, and sent through it to whoever is bound there later.
+ */
+static bool only_uid_receives(const struct sockaddr *address, uid_t uid, uint64_t asker, uint64_t now_us)
 {
-	return foreign_receivers(port, AF_INET, uid) == 1 && foreign_receivers(port, AF_INET6, uid) == 1;
+	static struct {
+		uint64_t asker, since_us;
+		uid_t uid;
+		struct inet_diag_req_v2 what;
+	} proofs[PROOFS], *proof;
+	const struct question q = question_of(address, true);
+	const in_port_t port = q.body.id.idiag_dport;
+
+	proof = &proofs[(ntohs(port) + asker) % PROOFS];
+	if (proof->asker == asker && proof->uid == uid && now_us - proof->since_us < PROOF_US && memcmp(&proof->what, &q.body, sizeof(q.body)) == 0 &&
+	    ask(q, uid) == 1)
+		return true;
+	memset(proof, 0, sizeof(*proof));
+	if (foreign_receivers(port, AF_INET, uid) != 1 || foreign_receivers(port, AF_INET6, uid) != 1)
+		return false;
+	proof->asker = asker;
+	proof->since_us = now_us;
+	proof->uid = uid;
+	proof->what = q.body;
+	return true;
 }
 
 /* A kernel without the protocol's part of sock_diag says "no such socket" to every question. So it must first find one of ours, as not another's. */
@@ -177,13 +209,13 @@ static bool answers(bool udp)
 	if (fd < 0)
 		return false;
 	right = bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0 && (udp || listen(fd, 1) == 0) &&
-		getsockname(fd, (struct sockaddr *)&own, &bytes) == 0 && ask((struct sockaddr *)&own, udp, geteuid()) == 1 &&
-		ask((struct sockaddr *)&own, udp, geteuid() + 1) == 0;
+		getsockname(fd, (struct sockaddr *)&own, &bytes) == 0 && ask(question_of((struct sockaddr *)&own, udp), geteuid()) == 1 &&
+		ask(question_of((struct sockaddr *)&own, udp), geteuid() + 1) == 0;
 	close(fd);
 	return right;
 }
 
-bool loopback_only_uid_listens(const struct sockaddr *address, int socket_type, uid_t uid)
+bool loopback_only_uid_listens(const struct sockaddr *address, int socket_type, uid_t uid, uint64_t asker, uint64_t now_us)
 {
 	static bool known[2];
 	bool udp = socket_type == SOCK_DGRAM;
@@ -192,5 +224,5 @@ bool loopback_only_uid_listens(const struct sockaddr *address, int socket_type, 
 		known[udp] = answers(udp);
 	if (!known[udp])
 		return false;
-	return udp ? only_uid_receives(((const struct sockaddr_in *)(const void *)address)->sin_port, uid) : ask(address, false, uid) == 1;
+	return udp ? only_uid_receives(address, uid, asker, now_us) : ask(question_of(address, false), uid) == 1;
 }

@@ -24,7 +24,8 @@ struct mounts_plan {
 	const char *const *homes;	/* protected folders of users' homes: masked by a folder that lists the same names as empty 0444 files.
 					   A missing one inside a write root is created, empty and its parent's owner's, to have a place for
 					   the mask: otherwise an agent could create it */
-	const char *const *read_only;	/* folders that stay as they are, with what is below, also in a write root; a missing one there is created as well */
+	const char *const *read_only;	/* folders that stay as they are, with what is below, also in a write root; a missing one there is created as well.
+					   Or files; each is a mount of its own */
 };
 
 /*

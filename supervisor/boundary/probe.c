@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROBE_MS 500	/* each; they take 1 to 5 */
+#define PROBE_MS 2000	/* each; they take 1 to 5, and on a machine that is busy with something else a hundred times that */
 #define AGENT_ID 65534
 
 struct probe {

@@ -24,7 +24,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define CALL_MS 300
+#define CALL_MS 1500
 #define VALUE 4242	/* no process group of ours */
 #define CONTENT "cordon"
 #define SLOT_BYTES 256

@@ -35,8 +35,9 @@ int resolve(pid_t tid, int dirfd, const char *path, bool follow, struct resolved
 int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, struct resolved *ret_resolved);
 void resolved_close(struct resolved *r);
 /*
- * The name alone, where it can be had in a call or two: ret_resolved->fd is -1 and its stat stays as it was. -EAGAIN where it cannot, for whatever reason: ask
- * resolve_under(). creates: the last name is likely not there yet (which way is tried first). One thread.
+ * The name alone, where it can be had in a call or two: ret_resolved->fd is -1, its stat stays as it was, and whether it is missing is not said. -EAGAIN where it
+ * cannot, for whatever reason: ask resolve_under(). creates: the last name is likely not there yet (which way is tried first). Where nothing is followed, 0 may
+ * also be the name of what cannot be, in a folder that is none. One thread.
  */
 int resolve_named(int root_fd, pid_t tid, int dirfd, const char *path, bool follow, bool creates, struct resolved *ret_resolved);
 /*

@@ -76,42 +76,40 @@ static int name_start(pid_t tid, int dirfd, char *ret_text, size_t bytes)
 	return (size_t)len > tail && memcmp(ret_text + len - tail, deleted, tail) == 0 ? -EAGAIN : 0;
 }
 
-/* What stands under name in folder, whose own way was looked at. Returns 0, or -EAGAIN for a symlink that is to be followed and whatever else. */
-static int look(int folder, const char *name, bool follow, struct resolved *ret)
+/* Whether what stands under name in folder, whose own way was looked at, is no symlink, if anything. Returns 0, or -EAGAIN for a symlink and whatever else. */
+static int look(int folder, const char *name)
 {
 	char target;
-	ssize_t len = readlinkat(folder, name, &target, 1);
 
-	ret->missing = len < 0 && errno == ENOENT;
-	if (len >= 0)
-		return follow ? -EAGAIN : 0;
-	return errno == EINVAL || errno == ENOENT ? 0 : -EAGAIN;
+	return readlinkat(folder, name, &target, 1) < 0 && (errno == EINVAL || errno == ENOENT) ? 0 : -EAGAIN;
 }
 
-static int open_plainly(int root_fd, const char *path, bool follow)
+static int open_plainly(int root_fd, const char *path, uint64_t flags)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 
 	return (int)syscall(SYS_openat2, root_fd, *path ? path : ".", &how, sizeof(how));
 }
 
-/* The folder of ret->path in one call, its last name in another. */
+/* The folder of ret->path in one call; its last name in another, where a symlink would be followed. */
 static int look_in_folder(int root_fd, bool follow, struct resolved *ret)
 {
 	char *name = strrchr(ret->path, '/'), *folder = ret->path + 1;
 	_cleanup_close_ int fd = -1;
 
 	if (name < folder)
-		return look(root_fd, folder, follow, ret);
+		return follow ? look(root_fd, folder) : 0;
 	*name = 0;
-	fd = open_plainly(root_fd, folder, true);
+	fd = open_plainly(root_fd, folder, O_DIRECTORY);
 	*name = '/';
-	return fd < 0 ? -EAGAIN : look(fd, name + 1, follow, ret);
+	if (fd < 0)
+		return -EAGAIN;
+	return follow ? look(fd, name + 1) : 0;
 }
 
 static int look_at_whole(int root_fd, bool follow, struct resolved *ret)
 {
-	int fd = open_plainly(root_fd, ret->path + 1, follow);
+	int fd = open_plainly(root_fd, ret->path + 1, follow ? 0 : O_NOFOLLOW);
 
 	if (fd < 0)
 		return errno == ENOENT ? look_in_folder(root_fd, follow, ret) : -EAGAIN;
@@ -138,8 +136,8 @@ int resolve_named(int root_fd, pid_t tid, int dirfd, const char *path, bool foll
 		r = name_start(tid, dirfd, start, sizeof(start));
 	if (r < 0 || path_normalize(absolute ? NULL : start, path, ret->path, sizeof(ret->path)) < 0)
 		return -EAGAIN;
-	/* What the kernel calls a folder leads through no symlink. */
+	/* What the kernel calls a folder leads through no symlink. (Of a descriptor that is none it says ENOTDIR to whoever goes on.) */
 	if (!absolute && !strchr(path, '/'))
-		return look(root_fd, ret->path + 1, follow, ret);
+		return follow ? look(root_fd, ret->path + 1) : 0;
 	return creates ? look_in_folder(root_fd, follow, ret) : look_at_whole(root_fd, follow, ret);
 }

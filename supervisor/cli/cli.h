@@ -7,7 +7,9 @@
 
 int cli_audit(int argc, char **argv);
 int cli_check(int argc, char **argv);
+int cli_commands(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+int cli_env(int argc, char **argv);
 int cli_health(int argc, char **argv);
 int cli_metrics(int argc, char **argv);
 int cli_policy(int argc, char **argv);

@@ -16,6 +16,8 @@ static const struct {
 	{ "run", client_run, "start a command guarded and exit as it does" },
 	{ "check", cli_check, "what would be decided, without doing it" },
 	{ "policy", cli_policy, "validate, show, test or compare policy folders" },
+	{ "env", cli_env, "what a launch's environment would be, and why" },
+	{ "commands", cli_commands, "the commands of presets, and which are here" },
 	{ "status", cli_status, "state, layers, services, agents, launches, zombies" },
 	{ "health", cli_health, "exit 0 when the container is ready and records can be written" },
 	{ "doctor", cli_doctor, "which protections really hold here" },

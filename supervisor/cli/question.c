@@ -109,6 +109,7 @@ void questions_ask(const struct questions *q, const char **words, struct decisio
 	struct action action = { .cwd = q->cwd, .unresolved = true };
 	enum question_kind kind = question_kind(words[0]);
 	struct sockaddr_storage address;
+	char text[65536];
 
 	if (kind != QUESTION_HTTP && kind != QUESTION_BROWSER && kind != QUESTION_COUNT && (!arguments[0] || (arguments[1] && kind != QUESTION_EXEC))) {
 		questions_refuse(ret, "check.arguments", "The kind needs exactly one argument (exec: at least one).");
@@ -151,10 +152,19 @@ void questions_ask(const struct questions *q, const char **words, struct decisio
 		questions_refuse(ret, "check.arguments", "The kind http needs a method and a URL.");
 		return;
 	case QUESTION_BROWSER:
-		/* The words of the array stand behind the kind, which gives its place to the program's name. */
+		/* The words of the array stand behind the kind, which gives its place to the program's name. One with blanks is a text, as for exec. */
 		action.kind = ACTION_EXEC;
 		words[0] = "agent-browser";
 		action.argv = words;
+		if (!arguments[0] || arguments[1] || !strpbrk(arguments[0], " \t\n"))
+			break;
+		if ((size_t)snprintf(text, sizeof(text), "agent-browser %s", arguments[0]) >= sizeof(text)) {
+			questions_refuse(ret, "check.arguments", "The words behind agent-browser are too long.");
+			return;
+		}
+		words[0] = text;
+		words[1] = NULL;
+		action.shell_text = true;
 		break;
 	default:
 		questions_refuse(ret, "check.kind", "The kind is not one of exec, read, write, connect, env, stdin, http, browser.");

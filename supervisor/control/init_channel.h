@@ -40,7 +40,7 @@ enum kept_kind {
 	KEPT_AGENT_MOUNTS = 1,	/* id 0: safe modes, 1: off */
 	KEPT_ZYGOTE,		/* id: zygote id; number: its pid */
 	KEPT_KEEPER,		/* id: launch id */
-	KEPT_GUARD,		/* id 0: the fanotify descriptor of the masks */
+	KEPT_GUARD,		/* the fanotify descriptor; id 0: of the masks, 1: of browsers' files */
 	KEPT_CONTAINER_MOUNTS,	/* id 0: the namespace PID 1 was started in; from PID 1 itself */
 };
 

@@ -42,7 +42,7 @@ static int set_nonblocking(const struct talk *t, int on)
 
 int connect_step(struct talk *t)
 {
-	bool touch = t->blocks && t->type != SOCK_DGRAM && t->address.ss_family != AF_UNSPEC;
+	const bool touch = t->type != SOCK_DGRAM && t->address.ss_family != AF_UNSPEC && talk_blocks(t);
 	int r;
 
 	talk_acting(t, touch ? NONBLOCK_IS_OURS : 0);
@@ -56,9 +56,9 @@ int connect_step(struct talk *t)
 	if (touch)
 		(void)set_nonblocking(t, 0);
 	/* A blocking socket that is connecting already waits for that connection, as it would in the kernel. */
-	if (r == -EALREADY && t->blocks)
+	if (r == -EALREADY && talk_blocks(t))
 		r = -EINPROGRESS;
-	if (r == -EINPROGRESS && t->blocks)
+	if (r == -EINPROGRESS && talk_blocks(t))
 		talk_idle(t);
 	else
 		talk_acted(t, 0, -r);
@@ -102,7 +102,7 @@ static enum talk_next connect_ip(struct enforcer *e, struct talk *t)
 	if (!t->recorded) /* as it stands when it has begun: one that waits may find no room in the log when it ends */
 		talk_record_allowed(e, t, "", "emulated", -r);
 	t->recorded = true;
-	if (r == -EINPROGRESS && t->blocks)
+	if (r == -EINPROGRESS && talk_blocks(t))
 		return TALK_WAIT_ROOM;
 	return talk_answer(e, t, 0, -r);
 }
@@ -125,7 +125,7 @@ static uint32_t umask_of(pid_t tid)
 static int ask(struct enforcer *e, struct talk *t, enum hand_action action)
 {
 	struct hand_request request = {
-		.action = action, .flags = action == HAND_CONNECT && t->blocks ? HAND_UNBLOCK : 0, .address_bytes = t->address_bytes,
+		.action = action, .flags = action == HAND_CONNECT && talk_blocks(t) ? HAND_UNBLOCK : 0, .address_bytes = t->address_bytes,
 	};
 	_cleanup_close_ int folder = hand_folder(t);
 	int fds[] = { t->source.fd, folder };
@@ -156,7 +156,7 @@ static enum talk_next by_hand(struct enforcer *e, struct talk *t, enum hand_acti
 		r = -t->hand_error;
 	}
 	/* No room in the server's queue, which a blocking connect waits for, or in the hand's. Nothing tells when there is some. */
-	if (r == -EAGAIN && (t->blocks || !answered)) {
+	if (r == -EAGAIN && (!answered || talk_blocks(t))) {
 		talk_idle(t);
 		return TALK_WAIT_TICK;
 	}

@@ -4,6 +4,7 @@
  * its text. On a worker, for a text of 64 KiB takes longer than a notified call may wait; the question is copied, as who asked may go meanwhile.
  */
 #include "supervisor/enforcer/internal.h"
+#include "supervisor/enforcer/presets.h"
 #include "supervisor/enforcer/value.h"
 
 #include "supervisor/analyze/arena.h"
@@ -50,11 +51,15 @@ void consideration_free(struct consideration *c)
 	free_strings(c->environment);
 	free_strings(c->values);
 	buf_free(&c->missing);
+	buf_free(&c->told);
 	scope_free(&c->narrowed);
 	free(c->argv);
 	free(c->asked);
 	free(c->added);
 	free(c->roots);
+	free(c->written);
+	free(c->preset_program);
+	free(c->preset_search);
 	free(c->cwd);
 	free(c);
 }
@@ -116,7 +121,7 @@ static const char **with_values(struct consideration *c)
 		free(all);
 		return NULL;
 	}
-	for (size_t i = 0; c->asks_sources && i < environment->nr_sources; i++) {
+	for (size_t i = 0; c->asks_sources && !c->explains && i < environment->nr_sources; i++) {
 		char *entry = ask_source(&environment->sources[i], &c->missing);
 
 		if (entry)
@@ -126,15 +131,114 @@ static const char **with_values(struct consideration *c)
 	return all;
 }
 
+static const char *path_in(char *const *environment)
+{
+	while (*environment && strncmp(*environment, "PATH=", 5) != 0)
+		environment++;
+	return *environment ? *environment + 5 : "";
+}
+
+/*
+ * A launch whose command is one of a preset, by its bare name, gets that one's variables besides, and a PATH in which agents write nothing. Behind a shell or
+ * a template it is a command of a text: what stands around it would get them as well.
+ */
+static int add_preset(struct consideration *c, struct launch_given *given)
+{
+	const struct preset_command *command = policy_preset(c->policy, c->argv[0]);
+	const struct preset_reach reach = { .roots = c->written, .user = &c->user };
+	_cleanup_free_ struct preset_place *place = NULL;
+
+	if (!command || !command->environment.nr)
+		return 0;
+	place = malloc(sizeof(*place));
+	c->preset_search = preset_search(&reach, path_in(c->environment));
+	if (!place || !c->preset_search)
+		return -ENOMEM;
+	if (preset_find(&reach, c->preset_search, command->name, place) < 0)
+		return 0;
+	c->preset = command->name;
+	c->preset_program = strdup(place->program);
+	free_strings(TAKE_PTR(c->environment));
+	given->also = &command->environment;
+	given->path = c->preset_search;
+	return c->preset_program ? judge_launch_environment(c->policy, c->mode, given, &c->decision, &c->environment) : -ENOMEM;
+}
+
+/* ---- cordon env list ---- */
+
+static void put_variable(struct json_out *j, const char *name, size_t len, const char *source, bool passes, const char *why)
+{
+	json_bytes(j, "name", (struct bytes){ name, len });
+	json_text(j, "source", source);
+	json_bool(j, "passes", passes);
+	json_text(j, "why", why);
+}
+
+static bool is_sources(const struct consideration *c, const char *name, size_t len)
+{
+	const struct environment *environment = &c->policy->environment;
+
+	for (size_t i = 0; c->asks_sources && i < environment->nr_sources; i++)
+		if (strlen(environment->sources[i].name) == len && memcmp(environment->sources[i].name, name, len) == 0)
+			return true;
+	return false;
+}
+
+static void tell(void *context, const char *entry, enum env_origin origin, bool passes, const char *why)
+{
+	static const char *const origins[] = { [ENV_OF_IMAGE] = "image", [ENV_OF_CLIENT] = "client", [ENV_OF_USER] = "user", [ENV_OF_CORDON] = "cordon" };
+	struct consideration *c = context;
+	struct json_out *j = &c->telling;
+	size_t len = strcspn(entry, "=");
+	const char *value = entry + len + (entry[len] == '=');
+
+	if (passes && is_sources(c, entry, len))
+		return;		/* the source's value takes its place */
+	json_object_begin(j, NULL);
+	put_variable(j, entry, len, origins[origin], passes, why);
+	json_uint(j, "bytes", strlen(value));
+	if (c->shows_values)
+		json_bytes(j, "value", bytes_of(value));
+	json_object_end(j);
+}
+
+static void tell_sources(struct consideration *c)
+{
+	const struct environment *environment = &c->policy->environment;
+
+	for (size_t i = 0; c->asks_sources && i < environment->nr_sources; i++) {
+		json_object_begin(&c->telling, NULL);
+		put_variable(&c->telling, environment->sources[i].name, strlen(environment->sources[i].name), "command", true, "sources");
+		json_object_end(&c->telling);
+	}
+}
+
+static void explain(struct consideration *c, struct launch_given *given)
+{
+	const struct env_listener listener = { .tell = tell, .context = c };
+
+	free_strings(TAKE_PTR(c->environment));
+	c->telling.buf = &c->told;
+	given->listener = &listener;
+	c->result = judge_launch_environment(c->policy, c->mode, given, &c->decision, &c->environment);
+	tell_sources(c);
+	if (c->told.failed)
+		c->result = -ENOMEM;
+}
+
 static void consider(struct worker_job *job, struct arena *arena)
 {
 	struct consideration *c = container_of(job, struct consideration, job);
 	const struct launch_user_facts user = { c->user.name, c->user.home, c->user.shell };
-
 	_cleanup_free_ const char **added = with_values(c);
+	struct launch_given given = { .user = &user, .image = c->image, .asked = c->asked, .added = added, .entry_folder = CORDON_ENTRY_DIR };
 
-	c->result = !added ? -ENOMEM : judge_launch_environment(c->policy, c->mode, &user, c->image, c->asked, added, CORDON_ENTRY_DIR, &c->decision, &c->environment);
-	if (c->result == 0 && c->decision.verdict == VERDICT_ALLOW)
+	c->result = !added ? -ENOMEM : judge_launch_environment(c->policy, c->mode, &given, &c->decision, &c->environment);
+	if (c->result == 0 && c->environment)
+		c->result = add_preset(c, &given);
+	if (c->result == 0 && c->explains)
+		explain(c, &given);
+	else if (c->result == 0 && c->decision.verdict == VERDICT_ALLOW)
 		judge_command(c, arena);
 }
 
@@ -153,6 +257,8 @@ struct consideration *consideration_new(const struct enforcer *e, const struct l
 	c->strict_roots = o->strict_roots;
 	c->unreviewed_allow = e->unreviewed_allow;
 	c->mode = o->mode;
+	c->explains = o->flags & REQUEST_EXPLAIN;
+	c->shows_values = o->flags & REQUEST_VALUES;
 	c->user = *o->user;
 	c->argv = copy_strings((const char *const *)o->argv);
 	c->asked = copy_strings(asked);
@@ -160,11 +266,12 @@ struct consideration *consideration_new(const struct enforcer *e, const struct l
 	c->added = added ? copy_strings(added) : NULL;
 	c->session = browsers_session(e, o->mode, 0);
 	c->roots = plan_roots(e->policy, o->user->home, NULL);
+	c->written = plan_roots(e->policy, o->user->home, e->launch_user.home);
 	c->cwd = strdup(o->cwd);
 	c->job.work = consider;
 	transport = judge_transport(e->policy, (const char *const *)o->argv, NULL);
 	c->asks_sources = !transport || transport->wrap;	/* the host's own housekeeping needs none */
-	if (!c->argv || !c->asked || !c->added || !c->roots || !c->cwd || (o->scope && scope_parse(o->scope, &c->narrowed, NULL) < 0)) {
+	if (!c->argv || !c->asked || !c->added || !c->roots || !c->written || !c->cwd || (o->scope && scope_parse(o->scope, &c->narrowed, NULL) < 0)) {
 		consideration_free(c);
 		return NULL;
 	}

@@ -150,7 +150,7 @@ static void adopt(struct enforcer *e, struct inheritance *in)
 			launch_adopt(e, item->id, item->fd);
 			break;
 		case KEPT_GUARD:
-			(void)protected_adopt(e, item->fd);
+			(void)(item->id ? browser_file_adopt(e, item->fd) : protected_adopt(e, item->fd));
 			break;
 		default:
 			if (item->fd >= 0)
@@ -474,7 +474,7 @@ int enforcer_main(void)
 	if (prepare_loop(e, &error) < 0)
 		return fail(e, EXIT_INTERNAL, &error);
 	adopt(e, &in);
-	if (protected_start(e, &error) < 0)
+	if (protected_start(e, &error) < 0 || browser_file_start(e, &error) < 0)
 		return fail(e, EXIT_LAYER, &error);
 	r = source_add(e, &e->init_source, e->init, EPOLLIN, init_ready);
 	if (r < 0)

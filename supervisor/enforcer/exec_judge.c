@@ -130,6 +130,8 @@ bool flight_judge(struct enforcer *e, struct flight *f, struct decision *ret_sha
 		.snapshot_holds = f->snapshot_holds,
 	};
 
+	if (l->subject.preset_program && is_first(f) && !judge_preset_exec(&l->subject, x->file.path, &f->decision))
+		return true;
 	snprintf(link, sizeof(link), "/proc/%d/cwd", f->tid);
 	len = readlink(link, cwd, sizeof(cwd) - 1);
 	cwd[len > 0 ? len : 0] = 0;

@@ -29,6 +29,7 @@ struct enforcer;
 
 struct source {
 	int fd;			/* owned; -1 when not watched */
+	uint32_t events;	/* what is asked of it */
 	void (*ready)(struct enforcer *e, struct source *source, uint32_t events);
 };
 
@@ -113,6 +114,7 @@ struct launch_order {			/* everything a spec is made of */
 	enum mode mode;
 	const char *scope;	/* the launch's own, which judge_launch_limits() has read, or NULL */
 	bool strict_roots;
+	const char *preset_program;	/* the preset's command that it is, where variables pass to it; or NULL */
 	char *const *argv, *const *environment;
 	unsigned flags, timeout_ms;	/* enum request_flags */
 	uint16_t rows, columns;
@@ -143,6 +145,8 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes);
 
 /* Whether the process belongs to a launch, or is a zygote or keeper. */
 bool launch_descends(const struct enforcer *e, pid_t pid);
+/* The launch whose keeper stands above the process; NULL: none, or an ancestor ended while we looked. */
+struct launch *launch_above(const struct enforcer *e, pid_t pid);
 /* Kills what carries one of our filters and has no living keeper above it. */
 void lineage_kill_orphans(void);
 
@@ -176,15 +180,21 @@ struct consideration {
 	enum mode mode;
 	struct user_identity user;
 	const char **argv, **asked, **added, **roots;
+	const char **written;		/* what any launch may write */
 	char *cwd;
 	enum session_role session;
 	bool asks_sources;		/* whether commands of the operator's are asked for values */
+	bool explains, shows_values;	/* nothing is started: what becomes of each variable is told */
 	/* The answer: */
 	int result;			/* -errno: none could be found */
 	struct decision decision, shadow;	/* shadow: in mode off */
 	char **environment;		/* what the launch begins with, when it is allowed */
 	char **values;			/* "K=V" of the policy's sources */
+	const char *preset;		/* the preset's command that it is, where variables pass to it; NULL: none */
+	char *preset_program, *preset_search;	/* its file; its PATH */
 	struct buf missing;		/* "NAME: why" of those that gave none, a line each */
+	struct buf told;		/* what becomes of each variable: JSON objects */
+	struct json_out telling;	/* into it */
 };
 
 /* A copy of the question. NULL: out of memory. asked: the variables that the client brings. */
@@ -209,6 +219,11 @@ bool foresight_names(const struct launch *l, pid_t tid, const char *name, const 
 /* Whether the launch passed because nobody reviews. */
 bool foresight_unreviewed(const struct launch *l);
 void foresight_free(struct foresight *f);
+
+/* ---- presets.c (presets.h) ---- */
+
+/* What `cordon commands list` shows. */
+void presets_answer(const struct enforcer *e, const char *argument, struct buf *ret);
 
 /* ---- requests.c: launch.sock ---- */
 
@@ -344,6 +359,12 @@ void socket_forget(struct enforcer *e, const struct launch *l);
 int protected_start(struct enforcer *e, struct err *ret_error);
 int protected_adopt(struct enforcer *e, int fd);
 
+/* ---- browser_file.c: who opens a browser's own file ---- */
+
+/* As protected_start(), for the browsers of browser.json. */
+int browser_file_start(struct enforcer *e, struct err *ret_error);
+int browser_file_adopt(struct enforcer *e, int guard);
+
 /* ---- records.c ---- */
 
 struct caller_facts {			/* what a record says of the process behind an allowed call */
@@ -416,6 +437,7 @@ int watch_start(struct enforcer *e);
 const char **plan_roots(const struct policy *policy, const char *home, const char *another);
 /* The skill folders of a user with this home: as plan_roots(). */
 const char **plan_skills(const struct policy *policy, const char *home);
+const char **plan_browsers(const struct policy *policy);
 /* The protected names of every home in passwd; NULL-terminated, free() it. */
 const char **plan_protected(const struct policy *policy);	/* NULL with errno also when passwd cannot be read */
 /* The addresses HOST_GATEWAY in the image's environment stands for, itself or by its lines in hosts; none where it is not set or not known. */
@@ -434,7 +456,7 @@ const char *workspaces_environment(const struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
-	struct source *in_person;	/* one of the sources, or NULL (loop.c) */
+	struct source *in_person, *apart;	/* loop.c's own: one of the sources, or NULL; the one that the epoll set leaves to it */
 	struct source init_source, signals, launch_socket, control_socket, guard;
 	char run_dir[128], audit_dir[256];
 	char run[64], boot[64];
@@ -480,6 +502,7 @@ struct enforcer {
 	struct repeats *repeats;	/* repeats.c's own */
 	struct workers *workers;	/* workers.c's own */
 	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
+	struct browser_file *browser_file;	/* browser_file.c's own; NULL: nobody asks yet */
 	struct watch *watch;		/* watch.c's own */
 	struct held *held;		/* held.c's own */
 	struct digests *digests;	/* digests.c's own */

@@ -25,6 +25,7 @@ static void empty(struct known *k)
 	if (k->caller.pid)
 		close(k->pidfd);
 	k->caller.pid = 0;
+	k->call = 0;
 }
 
 void known_forget(pid_t tid)
@@ -65,11 +66,19 @@ const struct known *known_perhaps(pid_t tid)
 	return k->caller.pid == tid ? k : NULL;
 }
 
-const struct known *known_process(pid_t tid)
+void known_calls(pid_t tid, uint64_t call)
 {
 	struct known *k = place_of(tid);
 
-	if (k->caller.pid == tid && sys_pidfd_send_signal(k->pidfd, 0) == 0)
+	if (k->caller.pid == tid)
+		k->call = call;
+}
+
+const struct known *known_process(pid_t tid, uint64_t call)
+{
+	struct known *k = place_of(tid);
+
+	if (k->caller.pid == tid && ((call && k->call == call) || sys_pidfd_send_signal(k->pidfd, 0) == 0))
 		return k;
 	empty(k);
 	if (meet(k, tid))

@@ -15,11 +15,14 @@
 struct known {
 	struct caller_facts caller;	/* pid 0: nobody; the thread's own id, and the path is a view of program */
 	int pidfd;			/* owned */
+	uint64_t call;			/* the notification during which it was found to be there last; 0: none */
 	char program[KNOWN_PATH_MAX];
 };
 
-/* NULL when it cannot be kept: gone, or a longer path than that. Good until the next call. */
-const struct known *known_process(pid_t tid);
+/* Who made this call. NULL when it cannot be kept: gone, or a longer path than that. Good until the next call. */
+const struct known *known_process(pid_t tid, uint64_t call);
 /* The same unasked: perhaps it is gone. Its pidfd says so when used. */
 const struct known *known_perhaps(pid_t tid);
+/* Its pidfd was used during this call, and it was there: so the call is its. */
+void known_calls(pid_t tid, uint64_t call);
 void known_forget(pid_t tid);

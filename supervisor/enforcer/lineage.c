@@ -41,6 +41,17 @@ static bool is_ours(const struct enforcer *e, pid_t pid)
 	return false;
 }
 
+struct launch *launch_above(const struct enforcer *e, pid_t pid)
+{
+	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
+		for (struct launch *l = e->launches; l; l = l->next)
+			if (l->keeper_pid == pid)
+				return l;
+		pid = process_parent(pid);
+	}
+	return NULL;
+}
+
 /* A process that is gone may have been anybody's, and may have left its connection to a living one: it counts as a launch's. */
 bool launch_descends(const struct enforcer *e, pid_t pid)
 {

@@ -119,9 +119,32 @@ const char **plan_skills(const struct policy *policy, const char *home)
 	return list_finish(&l);
 }
 
+const char **plan_browsers(const struct policy *policy)
+{
+	const struct strings *browsers = &policy->browser.browsers;
+	struct list l = { 0 };
+
+	for (size_t i = 0; i < browsers->nr; i++)
+		list_add(&l, browsers->items[i], "");
+	return list_finish(&l);
+}
+
+/* What stays as it is, as a mount of its own: skill folders, and the browsers, whose opens are asked about (browser_file.c). */
+static const char **stay(const struct enforcer *e)
+{
+	const struct strings *browsers = &e->policy->browser.browsers, *skills = &e->policy->paths.skills;
+	struct list l = { 0 };
+
+	for (size_t i = 0; i < skills->nr; i++)
+		add_expanded(&l, skills->items[i], e->launch_user.home);
+	for (size_t i = 0; i < browsers->nr; i++)
+		list_add(&l, browsers->items[i], "");
+	return list_finish(&l);
+}
+
 int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 {
-	_cleanup_free_ const char **roots = NULL, **masks = NULL, **homes = NULL, **skills = NULL;
+	_cleanup_free_ const char **roots = NULL, **masks = NULL, **homes = NULL, **kept = NULL;
 	struct mounts_plan plan = { .off = off, .container_fd = e->container_mounts };
 	int r;
 
@@ -131,13 +154,13 @@ int plan_mounts(struct enforcer *e, bool off, struct err *ret_error)
 	roots = plan_roots(e->policy, e->launch_user.home, !off && browsers_exist(e) ? e->policy->browser.folder : NULL);
 	masks = fixed_masks(e->policy, off);
 	homes = plan_protected(e->policy);
-	skills = plan_skills(e->policy, e->launch_user.home);
-	if (!roots || !masks || !homes || !skills)
+	kept = stay(e);
+	if (!roots || !masks || !homes || !kept)
 		return err_set(ret_error, -EIO, "the masks cannot be planned: %s", strerror(errno));
 	plan.write_roots = roots;
 	plan.masks = masks;
 	plan.homes = off ? NULL : homes;
-	plan.read_only = off ? NULL : skills;
+	plan.read_only = off ? NULL : kept;
 	r = mounts_build(&plan, &e->mounts[off], ret_error);
 	if (r < 0) {
 		e->mounts[off] = -1;

@@ -4,7 +4,6 @@
 
 #include "supervisor/base/cleanup.h"
 #include "supervisor/boundary/guard.h"
-#include "supervisor/boundary/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,17 +11,6 @@
 #include <unistd.h>
 
 #define EVENTS_A_ROUND 4	/* then others get their turn: each is worth several calls of theirs */
-
-static struct launch *launch_of(const struct enforcer *e, pid_t pid)
-{
-	for (int hops = 0; pid > 1 && hops < 4096; hops++) {
-		for (struct launch *l = e->launches; l; l = l->next)
-			if (l->keeper_pid == pid)
-				return l;
-		pid = process_parent(pid);
-	}
-	return NULL;
-}
 
 static void guard_ready(struct enforcer *e, struct source *source, uint32_t events)
 {
@@ -33,7 +21,7 @@ static void guard_ready(struct enforcer *e, struct source *source, uint32_t even
 	for (int i = 0; i < nr; i++) {
 		struct decision decision = { .verdict = VERDICT_DENY, .tag = "protected_path", .rule = "path.protected", .origin = { "paths.json", 0 },
 					     .hint = "work with files of the project; secrets are not readable here" };
-		struct launch *l = launch_of(e, waiting[i].pid);
+		struct launch *l = launch_above(e, waiting[i].pid);
 		char path[RESOLVE_PATH_MAX] = "?";
 
 		resolve_name(waiting[i].fd, path, sizeof(path));

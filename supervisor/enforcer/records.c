@@ -228,7 +228,7 @@ static void put_process(const struct enforcer *e, struct json_out *j, const stru
 static void put_caller(const struct enforcer *e, struct json_out *j, const struct call *call, const struct outcome *o, bool refused)
 {
 	bool keep = !refused && call->launch->subject.mode != MODE_OFF && call->rule->class != CALL_EXEC;
-	const struct known *known = keep ? known_process((pid_t)call->request->pid) : NULL;
+	const struct known *known = keep ? known_process((pid_t)call->request->pid, call->request->id) : NULL;
 
 	if (o->caller)
 		put_facts(e, j, call->launch, o->caller);
@@ -409,6 +409,8 @@ void record_begin(struct enforcer *e, const struct launch *l)
 	put_launch(&j, l);
 	json_text(&j, "mode", mode_name(l->subject.mode));
 	put_limits(&j, l->blob + l->spec->scope_offset, l->subject.strict_roots);
+	if (l->subject.preset_program)
+		json_text(&j, "preset", l->subject.preset_program);
 	json_bytes(&j, "user", bytes_of(l->user));
 	json_uint(&j, "uid", l->spec->uid);
 	json_int(&j, "pid", l->command);

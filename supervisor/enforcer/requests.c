@@ -317,6 +317,35 @@ static void peel(const struct enforcer *e, struct launch_order *order)
 		order->argv += rest;
 }
 
+/* What the launch would begin with, in place of the launch. */
+static void explain(struct enforcer *e, struct request *r, const struct launch_order *order)
+{
+	const struct consideration *c = r->considered;
+	const struct launch_event event = { .type = EVENT_EXPLAINED };
+	_cleanup_buf_ struct buf json = { 0 };
+	struct json_out j = { .buf = &json };
+	int fd;
+
+	json_object_begin(&j, NULL);
+	json_text(&j, "mode", mode_name(order->mode));
+	json_bytes(&j, "user", bytes_of(order->user->name));
+	json_text(&j, "agent", order->agent);
+	json_text(&j, "preset", c->preset);
+	json_text(&j, "program", c->preset_program);
+	json_text(&j, "decision", c->decision.verdict == VERDICT_ALLOW ? "allow" : "deny");
+	json_text(&j, "reason", c->decision.reason);
+	json_array_begin(&j, "variables");
+	buf_append(&json, c->told.data, c->told.len);
+	json_array_end(&j);
+	json_object_end(&j);
+	fd = json.failed ? -ENOMEM : spec_to_memfd(&json);
+	if (fd < 0)
+		return request_fail(e, r, "out of memory");
+	(void)io_send(r->source.fd, &event, sizeof(event), &fd, 1, MSG_DONTWAIT);
+	close(fd);
+	request_end(e, r);
+}
+
 static void start(struct enforcer *e, struct request *r)
 {
 	char named[AGENT_NAME_BYTES] = "";
@@ -335,6 +364,8 @@ static void start(struct enforcer *e, struct request *r)
 	if (result == 0)
 		result = judge_launch_limits(e->policy, order.mode, &r->limits, &narrowed, &order.strict_roots, &error);
 	order.scope = r->limits.scope;
+	if (result == 0 && r->head.flags & REQUEST_VALUES && r->peer.uid != 0)
+		result = err_set(&error, -EPERM, "values are shown to root alone");
 	if (result == 0)
 		result = check_container(e, order.mode, &error);
 	if (result < 0)
@@ -346,9 +377,12 @@ static void start(struct enforcer *e, struct request *r)
 		return consider(e, r, &order);
 	if (c->result < 0)
 		return request_fail(e, r, "out of memory");
+	if (r->head.flags & REQUEST_EXPLAIN)
+		return explain(e, r, &order);
 	if (c->decision.verdict != VERDICT_ALLOW)
 		return refuse(e, r, &order, &c->decision);
 	order.environment = c->environment;
+	order.preset_program = c->preset_program;
 	order.decision = &c->decision;
 	order.shadow = order.mode == MODE_OFF ? &c->shadow : NULL;
 	take_stdio(r, &order);

@@ -131,7 +131,7 @@ static int join(struct enforcer *e, struct talk *t, const struct message *m)
 	}
 	t->timeout_error = EINPROGRESS;
 	r = connect_step(t);
-	if (r == -EINPROGRESS && t->blocks && !(m->flags & MSG_DONTWAIT))
+	if (r == -EINPROGRESS && talk_blocks(t) && !(m->flags & MSG_DONTWAIT))
 		return TALK_WAIT_ROOM;
 	t->joined = r == 0;
 	t->timeout_error = EAGAIN;
@@ -140,9 +140,9 @@ static int join(struct enforcer *e, struct talk *t, const struct message *m)
 
 /* ---- on the duplicate ---- */
 
-bool send_waits(const struct talk *t, const struct message *m, int error_number)
+bool send_waits(struct talk *t, const struct message *m, int error_number)
 {
-	return error_number == EAGAIN && t->blocks && !(m->flags & MSG_DONTWAIT);
+	return error_number == EAGAIN && !(m->flags & MSG_DONTWAIT) && talk_blocks(t);
 }
 
 void send_say_progress(const struct talk *t)

@@ -70,7 +70,7 @@ static int take_answer(struct talk *t, const struct message *m)
 	send_say_progress(t);
 	if (t->type != SOCK_STREAM || t->bytes_sent >= m->total)
 		return 0;
-	return (size_t)t->hand_value == t->hand_bytes || (t->blocks && !(m->flags & MSG_DONTWAIT)) ? TALK_WAIT_HAND : 0;
+	return (size_t)t->hand_value == t->hand_bytes || (!(m->flags & MSG_DONTWAIT) && talk_blocks(t)) ? TALK_WAIT_HAND : 0;
 }
 
 int send_by_hand(struct enforcer *e, struct talk *t, const struct message *m, char *data)

@@ -67,6 +67,15 @@ bool talk_is_ip(const struct talk *t)
 	return t->domain == AF_INET || t->domain == AF_INET6;
 }
 
+bool talk_blocks(struct talk *t)
+{
+	int flags = t->blocks < 0 ? fcntl(t->source.fd, F_GETFL) : 0;
+
+	if (t->blocks < 0)
+		t->blocks = flags >= 0 && !(flags & O_NONBLOCK);
+	return t->blocks;
+}
+
 /* ---- judging ---- */
 
 /* Judged as written: what does not resolve is not reached either, and the kernel says why. */
@@ -135,7 +144,7 @@ static void judge_ip(struct enforcer *e, struct talk *t, enum action_kind kind, 
 	    !loopback_is(action.address, t->address_bytes))
 		return;
 	/* Asked only now: most connects go to the proxy, which needs no look at the listeners. */
-	action.agent_listens = loopback_only_uid_listens(action.address, t->type, t->call.launch->spec->uid);
+	action.agent_listens = loopback_only_uid_listens(action.address, t->type, t->call.launch->spec->uid, t->call.launch->id, now_us());
 	if (action.agent_listens)
 		notify_judge(e, t->call.launch, &action, &t->decision, ret_shadow);
 }
@@ -250,8 +259,10 @@ static int duplicate(const struct talk *t, int *ret_pidfd)
 	const struct known *known = known_perhaps((pid_t)t->call.request->pid);
 	int fd = known ? sys_pidfd_getfd(known->pidfd, number) : -1;
 
-	if (fd >= 0)
+	if (fd >= 0) {
+		known_calls(known->caller.pid, t->id);
 		return fd;
+	}
 	*ret_pidfd = call_pidfd(&t->call);
 	return *ret_pidfd < 0 ? -1 : sys_pidfd_getfd(*ret_pidfd, number);
 }
@@ -261,7 +272,6 @@ static int open_socket(struct talk *t)
 	const struct seccomp_notif *request = t->call.request;
 	_cleanup_close_ int pidfd = -1;
 	socklen_t bytes = sizeof(int);
-	int flags;
 
 	t->source.fd = duplicate(t, &pidfd);
 	if (t->source.fd < 0)
@@ -269,10 +279,6 @@ static int open_socket(struct talk *t)
 	if (getsockopt(t->source.fd, SOL_SOCKET, SO_DOMAIN, &t->domain, &bytes) < 0 ||
 	    getsockopt(t->source.fd, SOL_SOCKET, SO_TYPE, &t->type, &bytes) < 0)
 		return -errno;
-	flags = fcntl(t->source.fd, F_GETFL);
-	if (flags < 0)
-		return -errno;
-	t->blocks = !(flags & O_NONBLOCK);
 	/* What is performed on the duplicate whoever shares it need not be asked for. */
 	if (talk_is_ip(t) && t->call.rule->class != CALL_SEND)
 		return 0;
@@ -332,7 +338,7 @@ static int prepare(struct enforcer *e, struct talk *t)
 
 void socket_handle(struct enforcer *e, const struct call *call)
 {
-	struct talk t = { .source.fd = -1, .call = *call, .id = call->request->id };
+	struct talk t = { .source.fd = -1, .call = *call, .id = call->request->id, .blocks = -1 };
 	int r;
 
 	target_init(&e->target, (pid_t)call->request->pid);

@@ -41,7 +41,7 @@ struct talk {
 	/* Ends it without success. Natural: what the kernel says of a signal or a time that is over. */
 	void (*end)(struct enforcer *e, struct talk *t, int error_number);
 	int domain, type;
-	bool blocks;			/* the description had no O_NONBLOCK */
+	int blocks;			/* talk_blocks(); -1: not asked yet */
 	struct ucred sender;		/* AF_UNIX: who the caller is to a receiver */
 	bool shared;			/* others can change the caller's descriptors while it waits */
 	/* connect, bind; a send with MSG_FASTOPEN */
@@ -79,6 +79,8 @@ void talk_acted(const struct talk *t, int64_t value, int error_number);
 /* It has not, or what it did may be done once more: a new enforcer begins anew. */
 void talk_idle(const struct talk *t);
 bool talk_is_ip(const struct talk *t);
+/* Whether the description had no O_NONBLOCK when this was asked first. */
+bool talk_blocks(struct talk *t);
 /* Of the calling thread, or -1 with errno. */
 int call_pidfd(const struct call *call);
 /*
@@ -141,7 +143,7 @@ int64_t send_progress(const struct talk *t);
 /* The slot says so: that is the answer should this enforcer die. */
 void send_say_progress(const struct talk *t);
 /* Whether this send waits for room, rather than to say that there is none. */
-bool send_waits(const struct talk *t, const struct message *m, int error_number);
+bool send_waits(struct talk *t, const struct message *m, int error_number);
 /* Judges where m goes, and records. Returns 0, or -error_number. */
 int send_judge_name(struct enforcer *e, struct talk *t, const struct message *m, int error_number);
 

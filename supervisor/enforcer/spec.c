@@ -117,6 +117,8 @@ int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order 
 		s.flags |= SPEC_SESSION;
 	if (o->strict_roots)
 		s.flags |= SPEC_STRICT;
+	if (o->preset_program)
+		s.flags |= SPEC_NO_CORE;
 	r = put_boundary(e, o, roots, b, &s);
 	if (r < 0)
 		return r;
@@ -128,6 +130,7 @@ int spec_write(const struct enforcer *e, uint64_t id, const struct launch_order 
 	s.agent_offset = put_text(b, o->agent);
 	s.user_offset = put_text(b, o->user->name);
 	s.home_offset = put_text(b, o->user->home);
+	s.preset_offset = put_text(b, o->preset_program ? o->preset_program : "");
 	s.scope_offset = put_text(b, o->scope ? o->scope : "");
 	s.roots_offset = put_strings(b, roots, &s.nr_roots);
 	if (b->failed)
@@ -196,6 +199,7 @@ int spec_read(struct enforcer *e, struct launch *l, int fd, int64_t bytes)
 		.scope = &e->scope,
 		.narrowed = &l->narrowed,
 		.strict_roots = s->flags & SPEC_STRICT,
+		.preset_program = l->blob[s->preset_offset] ? l->blob + s->preset_offset : NULL,
 		.session = browsers_session(e, (enum mode)s->mode, s->flags),
 		.transport = judge_transport(e->policy, l->argv, NULL),
 	};

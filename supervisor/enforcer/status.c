@@ -219,6 +219,7 @@ static const struct {
 	{ "health", true, answer_health },
 	{ "status", false, answer_status },
 	{ "doctor", false, answer_doctor },
+	{ "commands", false, presets_answer },
 };
 
 /* ---- launches that ended ---- */

@@ -120,7 +120,7 @@ static struct zygote *zygote_start(struct enforcer *e, uint64_t id, bool off, st
 	struct zygote *z;
 
 	/* A safe zygote in an off container makes the first masks: they are guarded from then on. */
-	if (mounts < 0 || protected_start(e, ret_error) < 0)
+	if (mounts < 0 || protected_start(e, ret_error) < 0 || browser_file_start(e, ret_error) < 0)
 		return NULL;
 	z = calloc(1, sizeof(*z));
 	r = z ? fork_shim(off, mounts, &z->pid) : -ENOMEM;

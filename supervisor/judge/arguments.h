@@ -64,3 +64,5 @@ bool word_is_sink(const char *path);
 
 /* Globs with * ? [a-z] [!a]; the first len bytes of text. */
 bool glob_match(const char *pattern, const char *text, bool fold);
+/* The first part of a path, up to a slash or its end, against the first of another. */
+bool glob_match_part(const char *pattern, const char *text);

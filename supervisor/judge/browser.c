@@ -33,14 +33,33 @@ static bool is_of_session(const struct judging *j)
 	return !j->action->interpreter && (listed(&b->programs, program) || listed(&b->browsers, program) || listed(&b->helpers, program));
 }
 
+/* In other modes nothing is refused, or nothing runs that is none of the project's read commands. */
+static bool mode_has_browsers(const struct judging *j)
+{
+	return j->subject->mode == MODE_GUARDED || j->subject->mode == MODE_OBSERVE;
+}
+
+/* A program of the agents' own that is told what only browsers are told. A script's words are its own. */
+static const char *find_switch(const struct judging *j)
+{
+	const struct action *a = j->action;
+
+	if (a->interpreter || !a->argv || !a->argv[0] || !path_is_writable(j, a->program))
+		return NULL;
+	for (const char *const *word = a->argv + 1; *word; word++)
+		if (names_match(&j->policy->browser.switches, *word, strlen(*word)))
+			return *word;
+	return NULL;
+}
+
 bool browser_answers(const struct judging *j)
 {
 	const struct browser *b = &j->policy->browser;
-	const char *program = j->action->program;
+	const char *program = j->action->program, *word;
 	const struct ruling ruling = { "browser.program", b->origin, SESSION_HINT };
-	struct quoted q;
+	struct quoted q, p;
 
-	if (!program || j->subject->session == SESSION_NONE)
+	if (!program || !mode_has_browsers(j))
 		return false;
 	if (j->subject->session == SESSION_DAEMON) {
 		if (is_of_session(j))
@@ -49,9 +68,25 @@ bool browser_answers(const struct judging *j)
 			answer_deny(j, "policy_block", ruling, "A browser session runs its own programs only, and %s is none of them.", quote_text(&q, program));
 		return true;
 	}
-	if (!listed(&b->browsers, program) && !names_match(&b->others, path_base(program), strlen(path_base(program))))
+	if (listed(&b->browsers, program) || names_match(&b->others, path_base(program), strlen(path_base(program)))) {
+		answer_deny(j, "policy_block", ruling, "%s is a browser, or drives one, and agents have browser sessions for that.", quote_text(&q, program));
+		return true;
+	}
+	word = find_switch(j);
+	if (word)
+		answer_deny(j, "policy_block", ruling, "%s is started as a browser is, with %s.", quote_text(&q, program), quote_text(&p, word));
+	return word;
+}
+
+bool browser_keeps(const struct judging *j, const char *path)
+{
+	const struct browser *b = &j->policy->browser;
+	struct quoted q;
+
+	if (!mode_has_browsers(j) || j->subject->session == SESSION_DAEMON || !(j->action->of_session || listed(&b->browsers, path)))
 		return false;
-	answer_deny(j, "policy_block", ruling, "%s is a browser, or drives one, and the agent has a browser session.", quote_text(&q, program));
+	answer_deny(j, "policy_block", (struct ruling){ "browser.file", b->origin, SESSION_HINT }, "%s is a browser, which only an agent's browser session opens.",
+		    quote_text(&q, path));
 	return true;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "supervisor/judge/judging.h"
 
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/text.h"
 
@@ -318,10 +319,19 @@ static void describe_cause(const struct arguments *arguments, unsigned effects, 
 			*text = '?';
 }
 
+/* "python3 --version": what would run code only says something. */
+static bool asks_only(const struct findings *f)
+{
+	const unsigned harmless = EFFECT_READ | EFFECT_STATE;
+
+	return !(f->effects & ~harmless) && f->command->effects & ~harmless;
+}
+
 static void answer_by_rule(const struct judging *j, const struct mode_rule *rule, struct words words, const struct findings *f)
 {
 	const struct ruling ruling = { rule->id, rule->origin, rule->hint };
 	const char *outside = rule->confined ? argument_outside(j, words) : NULL;
+	bool elsewhere = rule->confined && f->command && f->command->elsewhere && !asks_only(f);
 	struct quoted q, p;
 	const char *name = quote_text(&q, j->action->program ? j->action->program : words.text[0]);
 	char cause[128] = "";
@@ -335,6 +345,10 @@ static void answer_by_rule(const struct judging *j, const struct mode_rule *rule
 	if (outside) {
 		answer_deny(j, "outside_root", (struct ruling){ rule->id, rule->origin, "name files of the project by plain relative paths" }, "%s names %s, which is outside the project or sensitive.", name,
 			    quote_text(&p, outside));
+		return;
+	}
+	if (elsewhere) {	/* a page, which is no file of the project */
+		answer_deny(j, "policy_block", (struct ruling){ rule->id, rule->origin, "read files of the project instead" }, "%s acts in another process, which is held to no project.", name);
 		return;
 	}
 	answer_allow(j, ruling, "%s %s%s.", name, rule->reason, cause);
@@ -352,14 +366,6 @@ static void refuse_crowded(const struct judging *j, struct words words)
 	answer_deny(&inner, "incomplete_evidence", (struct ruling){ "exec.alone", CODE_RULE, "issue the command as its own exec_command call" },
 		    "%s stands with other commands or redirections in one text.", quote_text(&q, words.text[0]));
 	answer_worse(j->decision, &answer);
-}
-
-/* "python3 --version": what would run code only says something. */
-static bool asks_only(const struct findings *f)
-{
-	const unsigned harmless = EFFECT_READ | EFFECT_STATE;
-
-	return !(f->effects & ~harmless) && f->command->effects & ~harmless;
 }
 
 static void apply_rules(const struct judging *j, struct words words, const struct findings *f)
@@ -445,7 +451,7 @@ static void answer_no_program(const struct judging *j)
 
 void judge_words(const struct judging *j, struct words words)
 {
-	struct findings f;
+	_uninitialized_ struct findings f;
 
 	if (words.nr && words.flags && words.flags[0] & WORD_DYNAMIC) {
 		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.name", CODE_RULE, "spell the program's name out, without variables, patterns or substitutions" },

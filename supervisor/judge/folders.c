@@ -9,6 +9,7 @@
 #include "supervisor/judge/folders.h"
 
 #include "supervisor/analyze/arena.h"
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
@@ -157,7 +158,8 @@ static const struct folders *moved(struct walk *w, const struct shell_command *c
 {
 	struct arena *arena = w->j->subject->arena;
 	struct folders to = { .lost = from->lost }, *made;
-	char path[PATH_MAX], *kept;
+	_uninitialized_ char path[PATH_MAX];
+	char *kept;
 	const char *name;
 
 	if (!operand(w->j, c, at, &name)) /* "cd -" leads back, "$x" may be "." */
@@ -167,7 +169,7 @@ static const struct folders *moved(struct walk *w, const struct shell_command *c
 	if (*name == '/')
 		to.lost = false;
 	for (unsigned i = 0; i < from->nr || (from->nr == 0 && *name == '/' && i == 0); i++) {
-		if (path_normalize(from->nr ? from->path[i] : "/", name, path, sizeof(path)) < 0)
+		if (!judge_step(w->j, 2 * strlen(from->nr ? from->path[i] : "/")) || path_normalize(from->nr ? from->path[i] : "/", name, path, sizeof(path)) < 0)
 			return or_anywhere(w, from);
 		if (has(&to, path))
 			continue;

@@ -104,6 +104,30 @@ void answer_deny(const struct judging *j, const char *tag, struct ruling ruling,
 	va_end(arguments);
 }
 
+/* ---- how much ---- */
+
+bool judge_step(const struct judging *j, size_t steps)
+{
+	*j->steps += steps;
+	return *j->steps <= JUDGE_STEPS_MAX;
+}
+
+void answer_too_much(const struct judging *j)
+{
+	answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.work", CODE_RULE, "split the text into several commands, or name fewer files, patterns and URLs in it" },
+		    "The command holds more than can be judged in time.");
+}
+
+static void refuse_too_much(const struct judging *j)
+{
+	struct decision answer = { 0 };
+	struct judging inner = *j;
+
+	inner.decision = &answer;
+	answer_too_much(&inner);
+	answer_worse(j->decision, &answer);
+}
+
 /* ---- small kinds ---- */
 
 /* What is typed into a running program is not a command that could be judged: only the interrupt key passes. */
@@ -158,7 +182,8 @@ void judge(const struct policy *policy, const struct judge_subject *subject, con
 		.verdict = VERDICT_DENY, .tag = "invalid_request", .rule = "request.invalid", .origin = CODE_ORIGIN,
 		.hint = "ask for one of: exec, read, write, connect, env, stdin, http", .reason = "The request is not one that can be judged.",
 	};
-	const struct judging j = { .policy = policy, .subject = subject, .action = action, .decision = ret_decision };
+	size_t steps = 0;
+	const struct judging j = { .policy = policy, .subject = subject, .action = action, .decision = ret_decision, .steps = &steps };
 
 	*ret_decision = unanswered;	/* stands unless somebody answers */
 	if ((unsigned)subject->mode >= MODE_COUNT)
@@ -170,6 +195,8 @@ void judge(const struct policy *policy, const struct judge_subject *subject, con
 	switch (action->kind) {
 	case ACTION_EXEC:
 		judge_exec(&j);
+		if (!judge_step(&j, 0))
+			refuse_too_much(&j);
 		if (subject->mode == MODE_OFF)	/* the effects are recorded all the same */
 			judge_off(&j);
 		break;

@@ -45,7 +45,7 @@ struct foreseen {
 };
 
 enum session_role {
-	SESSION_NONE,		/* there are no browser sessions here */
+	SESSION_NONE,		/* it has no browser session to talk to */
 	SESSION_USER,		/* the launch has one to talk to */
 	SESSION_DAEMON,		/* the launch is one */
 };
@@ -61,6 +61,7 @@ struct judge_subject {		/* who asks */
 	const char *const *launch_environment;	/* NULL-terminated "K=V": what the launch began with */
 	const struct scope *scope;		/* NULL or empty: none was declared */
 	const struct scope *narrowed;		/* the launch's own: what is reached is in this one as well; NULL or empty: it has none */
+	const char *preset_program;		/* canonical path of the preset's command that the launch is, where variables pass to it; or NULL */
 	bool strict_roots;			/* reads by strict roots, whatever the policy's style */
 	const struct scope *gateway;		/* addresses of the host that are reachable with any scope, or NULL */
 	struct arena *arena;			/* room for reading command texts (SHELL_ARENA_BYTES); NULL: none can be read */
@@ -94,7 +95,7 @@ struct action {
 	socklen_t address_bytes;
 	int socket_type;		/* SOCK_STREAM, SOCK_DGRAM, … */
 	bool agent_listens;		/* loopback: the listener there belongs to an agent */
-	bool of_session;		/* what listens there is a browser session's */
+	bool of_session;		/* what listens there, or is read, is a browser session's */
 	bool session_client;		/* and the caller is that session's own tool, or part of the session */
 	/* ACTION_ENVIRONMENT: name, or NAME=value */
 	const char *text;
@@ -168,13 +169,35 @@ int judge_launch_limits(const struct policy *policy, enum mode mode, const struc
 /* Whether reads stay in the project, the write roots and, for programs, the system's folders. */
 bool judge_roots_are_strict(const struct policy *policy, const struct judge_subject *subject);
 
-/*
- * The environment a launch begins with. image: PID 1's own; asked: the client's; added: Cordon's (proxy, trust), wins. Values
- * for HOME USER LOGNAME SHELL come from user_* . The entry folder is taken out of PATH. Fills ret_environment (malloc'ed array of
- * malloc'ed strings, NULL-terminated; caller frees both) when the decision allows. Names that load code and are not the image's
- * own value: deny, tag environment. Returns 0 or -ENOMEM.
- */
+/* Where a variable of a launch comes from. */
+enum env_origin { ENV_OF_IMAGE, ENV_OF_CLIENT, ENV_OF_USER, ENV_OF_CORDON };
+
+/* Whoever wants to know what becomes of each: first those that do not pass, then those that do. why: the list or reason, a constant. */
+struct env_listener {
+	void (*tell)(void *context, const char *entry, enum env_origin origin, bool passes, const char *why);
+	void *context;
+};
+
 struct launch_user_facts { const char *name, *home, *shell; };
-int judge_launch_environment(const struct policy *policy, enum mode mode, const struct launch_user_facts *user,
-			     const char *const *image, const char *const *asked, const char *const *added, const char *entry_folder,
-			     struct decision *ret_decision, char ***ret_environment);
+struct launch_given {
+	const struct launch_user_facts *user;	/* HOME USER LOGNAME SHELL */
+	const char *const *image;		/* PID 1's own */
+	const char *const *asked;		/* the client's */
+	const char *const *added;		/* Cordon's (proxy, trust), wins */
+	const char *entry_folder;		/* taken out of PATH */
+	const struct strings *also;		/* exact names that pass besides, of a preset's command; NULL: none */
+	const char *path;			/* PATH instead of the one that the others give, or NULL */
+	const struct env_listener *listener;	/* or NULL */
+};
+
+/*
+ * The environment a launch begins with. Fills ret_environment (malloc'ed array of malloc'ed strings, NULL-terminated; caller frees both) when the decision
+ * allows. Names that load code and are not the image's own value: deny, tag environment. Returns 0 or -ENOMEM.
+ */
+int judge_launch_environment(const struct policy *policy, enum mode mode, const struct launch_given *given, struct decision *ret_decision, char ***ret_environment);
+
+/*
+ * The first exec of a launch that gets a preset's variables is that command's file and no other. False when it is another one; answered then with a deny.
+ * program: canonical.
+ */
+bool judge_preset_exec(const struct judge_subject *subject, const char *program, struct decision *ret_decision);

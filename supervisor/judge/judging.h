@@ -10,6 +10,7 @@ struct judging {
 	const struct judge_subject *subject;
 	const struct action *action;
 	struct decision *decision;
+	size_t *steps;		/* taken for the whole question so far */
 	unsigned depth;		/* of command lines inside command lines */
 	/* Of the command line in its text: */
 	bool fed;		/* its standard input is a file, a pipe or a text: nobody types there */
@@ -24,6 +25,15 @@ struct judging {
 	const struct decision *around;	/* an answer about those, or NULL */
 };
 #define JUDGE_DEPTH_MAX 8
+
+/*
+ * What an answer may take, whatever the text: a step is about what looking at a byte is, or 10 ns. A text of 8192 short commands takes 3 million; where
+ * more are asked for, what they were for is left out, and judge() refuses the whole.
+ */
+#define JUDGE_STEPS_MAX (4u << 20)
+bool judge_step(const struct judging *j, size_t steps);
+/* The refusal, for whoever has to answer. */
+void answer_too_much(const struct judging *j);
 
 /* At the kernel boundary the program is known, what it runs comes back as a question of its own, and what it touches is judged when touched. */
 static inline bool at_execve(const struct judging *j)
@@ -117,8 +127,13 @@ bool text_is_destructive(const struct policy *policy, const char *text);
 /* Whether the environment of an exec loads code the launch did not begin with; answers with a deny then. */
 bool environment_loads_code(const struct judging *j);
 
+/* Whether what a client asks for refuses its launch; answers with a deny then. image: PID 1's own variables. */
+bool environment_is_refused(const struct judging *j, const char *const *image, const char *entry);
+
 /* Answers for programs that run in a browser session, or nowhere else; true then. */
 bool browser_answers(const struct judging *j);
+/* Whether a path is a browser's own file, which others than its session do not open; answers with a deny then. */
+bool browser_keeps(const struct judging *j, const char *path);
 /* Whether the environment of an exec would lead the session's tool to another session; answers with a deny then. */
 bool browser_is_led_away(const struct judging *j);
 /* Whether what is to be connected to is a browser session that the caller has no business with; answers with a deny then. */
@@ -132,6 +147,9 @@ bool transport_allows(const struct judging *j, const char *const *argv);
 /* Places of paths.json, for a canonical absolute path. */
 bool path_in_list(const struct strings *list, const char *home, const char *path);
 bool path_is_own(const struct policy *policy, const char *path);
+/* Whether a name below the devices stands for a disk or the memory; whether reading it shows credentials, environments or all of that. */
+bool path_is_raw_device(const struct paths *paths, const char *path);
+bool path_shows_secrets(const struct paths *paths, const char *path);
 bool path_is_sensitive(const struct judging *j, const char *path);
 /* Whether agents may write below it: then a file there is the agents' own, whatever its name. */
 bool path_is_writable(const struct judging *j, const char *path);

@@ -5,6 +5,8 @@
  */
 #include "supervisor/judge/judging.h"
 
+#include <string.h>
+
 void foresee(const struct judging *j, struct words words, bool reads)
 {
 	const struct foreseen *foreseen = j->subject->foreseen;
@@ -39,4 +41,18 @@ void judge_launch(const struct policy *policy, const struct judge_subject *subje
 		return;
 	}
 	judge(policy, subject, &action, ret_decision);
+}
+
+bool judge_preset_exec(const struct judge_subject *subject, const char *program, struct decision *ret_decision)
+{
+	const struct action action = { .kind = ACTION_EXEC, .program = program };
+	const struct judging j = { .subject = subject, .action = &action, .decision = ret_decision };
+	struct quoted q, p;
+
+	if (!subject->preset_program || subject->mode == MODE_OFF || strcmp(subject->preset_program, program) == 0)
+		return true;
+	*ret_decision = (struct decision){ 0 };
+	answer_deny(&j, "environment", (struct ruling){ "environment.preset", CODE_RULE, "call the command by its name, without a program of your own in its place" },
+		    "%s is not %s, which this launch got its variables for.", quote_text(&q, program), quote_text(&p, subject->preset_program));
+	return false;
 }

@@ -236,6 +236,30 @@ static bool deny_secret(const struct judging *j, const char *path)
 	return true;
 }
 
+bool path_is_raw_device(const struct paths *paths, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < paths->devices.nr; i++) {
+		const char *name = path + strlen(paths->devices.items[i]) + 1;
+
+		if (path_is_under(path, paths->devices.items[i]) && strcmp(path, paths->devices.items[i]) != 0)
+			return names_match(&paths->raw_devices, name, strcspn(name, "/"));
+	}
+	return false;
+}
+
+/* /proc/PID/root leads round every other name. */
+bool path_shows_secrets(const struct paths *paths, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < paths->secret_files.nr; i++)
+		if (glob_match(paths->secret_files.items[i], path, false))
+			return true;
+	return path_is_raw_device(paths, path);
+}
+
 static void deny_outside(const struct judging *j, const char *path)
 {
 	struct quoted q, p;
@@ -266,6 +290,11 @@ static void judge_read(const struct judging *j, const char *path)
 	bool is_system = !j->action->unresolved && path_in_list(&paths->system_roots, home, path);
 	struct quoted q;
 
+	if (j->action->unresolved && path_shows_secrets(paths, path)) {
+		answer_deny(j, "protected_path", PATHS_RULE("path.secret", secret_files, "read another file; those that show environments or credentials stay closed"), "%s may show secrets.",
+			    quote_text(&q, path));
+		return;
+	}
 	if ((j->action->unresolved || j->subject->mode == MODE_READONLY) && !is_system &&
 	    path_is_sensitive(j, path)) {
 		answer_deny(j, "protected_path", PATHS_RULE("path.sensitive", sensitive, "read another file; those whose names suggest secrets stay closed"),
@@ -293,7 +322,6 @@ static void judge_read(const struct judging *j, const char *path)
 static bool judge_device(const struct judging *j, const char *path)
 {
 	const struct paths *paths = &j->policy->paths;
-	const char *name;
 	struct quoted q;
 	size_t i;
 
@@ -301,8 +329,7 @@ static bool judge_device(const struct judging *j, const char *path)
 		;
 	if (i == paths->devices.nr || strcmp(path, paths->devices.items[i]) == 0)
 		return false;
-	name = path + strlen(paths->devices.items[i]) + 1;
-	if (names_match(&paths->raw_devices, name, strcspn(name, "/")))
+	if (path_is_raw_device(paths, path))
 		answer_deny(j, "policy_block", PATHS_RULE("path.raw_device", raw_devices, "write to a file of the project; /dev/null is open as well"), "%s is a disk or memory device.",
 			    quote_text(&q, path));
 	else
@@ -383,7 +410,7 @@ void judge_path(const struct judging *j)
 		answer_deny(j, "invalid_path", invalid, "%s is not a path that can be judged.", quote_text(&q, typed));
 		return;
 	}
-	if (deny_secret(j, path))
+	if (deny_secret(j, path) || browser_keeps(j, path))
 		return;
 	if (j->action->unresolved && (is_expanded(typed) || (j->subject->mode == MODE_READONLY && has_parent_part(typed)))) {
 		/* The secret places were tried first, so that the answer names the stronger reason. */

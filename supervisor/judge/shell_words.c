@@ -3,6 +3,7 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/analyze/shell.h"
+#include "supervisor/base/cleanup.h"
 
 #include <string.h>
 
@@ -29,6 +30,27 @@ static const char *below_other_home(const struct judging *j, struct bytes typed)
 	return text;
 }
 
+static const char *below_home(const struct judging *j, const struct shell_word *word);
+
+/* "NAME=~/x" is an argument of which bash expands the tilde: "NAME=" and the expansion of the rest. */
+static const char *behind_name(const struct judging *j, struct bytes typed)
+{
+	const char *equals = memchr(typed.data, '=', typed.len), *rest;
+	size_t lead = equals ? (size_t)(equals + 1 - typed.data) : 0;
+	struct shell_word plain = { .why = SHELL_TILDE, .value = { typed.data + lead, typed.len - lead } };
+	char *text;
+
+	if (!lead || lead == typed.len || typed.data[lead] != '~' || memchr(typed.data + lead, ':', typed.len - lead))
+		return NULL;
+	rest = below_home(j, &plain);
+	text = rest ? arena_take(j->subject->arena, lead + strlen(rest) + 1) : NULL;
+	if (!text)
+		return NULL;
+	memcpy(text, typed.data, lead);
+	strcpy(text + lead, rest);
+	return text;
+}
+
 /* "~", "~/x", $HOME, ${HOME}/x: texts cannot set HOME, so it is the launch user's. */
 static const char *below_home(const struct judging *j, const struct shell_word *word)
 {
@@ -42,7 +64,9 @@ static const char *below_home(const struct judging *j, const struct shell_word *
 		return NULL;
 	if (word->why == SHELL_TILDE) {
 		rest = word->value;
-		if (!rest.len || rest.data[0] != '~' || (rest.len > 1 && strchr("+-", rest.data[1])))
+		if (!rest.len || rest.data[0] != '~')
+			return behind_name(j, rest);
+		if (rest.len > 1 && strchr("+-", rest.data[1]))
 			return NULL;
 		if (rest.len > 1 && rest.data[1] != '/')
 			return below_other_home(j, rest);
@@ -88,8 +112,10 @@ bool word_of_shell(const struct judging *j, const struct shell_word *word, const
 	*ret_flags = WORD_DYNAMIC;
 	if (!word->single && word->why != SHELL_TILDE)
 		*ret_flags |= WORD_SPLITS;
-	if (!(word->why & ~(unsigned)(SHELL_GLOB | SHELL_TILDE)) && word->why & SHELL_GLOB)
+	if (!(word->why & ~(unsigned)(SHELL_GLOB | SHELL_TILDE)) && word->why & SHELL_GLOB) {
 		*ret_flags |= WORD_GLOB;
+		(void)judge_step(j, 512);	/* it will be held against the names of options */
+	}
 	if (known_start || word->why == SHELL_PROCESS || word->why == SHELL_TILDE)
 		*ret_flags |= WORD_OPERAND;
 	*ret_text = NULL;
@@ -140,12 +166,17 @@ static void refuse_socket(const struct judging *j, struct consequences *c)
 static void weigh_file(const struct judging *j, const struct shell_redirection *redirection, bool writes, struct consequences *c, bool *ret_writes)
 {
 	static const struct command none;
-	struct arguments arguments = { .effects = writes ? EFFECT_WRITE : EFFECT_READ, .command = &none };
+	_uninitialized_ struct arguments arguments;
 	struct argument *item = &arguments.items[0];
 	struct consequences one = { 0 };
 	struct judging inner = *j;
 
-	item->role = writes ? ROLE_WRITE : ROLE_READ;
+	arguments.effects = writes ? EFFECT_WRITE : EFFECT_READ;
+	arguments.page = PAGE_NONE;
+	arguments.labels = 0;
+	arguments.nr_items = arguments.nr_hits = 0;
+	arguments.command = &none;
+	*item = (struct argument){ .role = writes ? ROLE_WRITE : ROLE_READ };
 	if (!word_of_shell(j, redirection->target, &item->text, &item->flags)) {
 		c->effects |= EFFECT_UNKNOWN | EFFECT_WRITE;
 		return;

@@ -6,6 +6,7 @@
 #include "supervisor/judge/judging.h"
 
 #include "supervisor/analyze/url.h"
+#include "supervisor/base/cleanup.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -58,17 +59,37 @@ static bool is_here(const char *host)
 static enum place judge_address(const struct judging *j, const struct url *url)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(url->port), .sin6_addr = url->address };
-	const struct action action = { .kind = ACTION_CONNECT, .address = (const struct sockaddr *)&in6, .address_bytes = sizeof(in6),
-				       .socket_type = SOCK_STREAM, .agent_listens = j->action->agent_listens };
+	struct action action = { .kind = ACTION_CONNECT, .address = (const struct sockaddr *)&in6, .address_bytes = sizeof(in6),
+				 .socket_type = SOCK_STREAM };
 	struct judging inner = *j;
 
 	inner.action = &action;
+	/* What is declared is declared, whoever listens there. */
 	judge_connect(&inner);
+	if (j->action->agent_listens && !(strcmp(j->decision->rule, "network.scope") == 0 && j->decision->verdict == VERDICT_ALLOW)) {
+		action.agent_listens = true;
+		judge_connect(&inner);
+	}
 	if (strcmp(j->decision->rule, "network.scope") == 0)
 		return j->decision->verdict == VERDICT_ALLOW ? PLACE_SCOPE : PLACE_OUTSIDE;
 	if (j->decision->verdict != VERDICT_ALLOW)
 		return PLACE_REFUSED;
 	return strcmp(j->decision->rule, "network.port") == 0 ? PLACE_SCOPE : PLACE_PUBLIC;
+}
+
+/* "0x7f.1", "2130706433": clients read them in different ways, so that none of them is a declared target or surely a public one. */
+static enum place judge_odd_address(const struct judging *j, const struct url *url)
+{
+	enum place place = judge_address(j, url);
+	struct quoted q;
+
+	if (place == PLACE_REFUSED)
+		return place;
+	if (j->subject->scope && j->subject->scope->nr)
+		return PLACE_OUTSIDE;
+	answer_deny(j, "network_guard", (struct ruling){ "network.spelling", CODE_RULE, "write the address as four decimal numbers" }, "%s is an address that clients read in different ways.",
+		    quote_text(&q, url->host));
+	return PLACE_REFUSED;
 }
 
 enum place judge_target(const struct judging *j, const struct url *url)
@@ -84,7 +105,7 @@ enum place judge_target(const struct judging *j, const struct url *url)
 		return PLACE_REFUSED;
 	}
 	if (url->is_address)
-		return judge_address(j, url);
+		return url->is_odd ? judge_odd_address(j, url) : judge_address(j, url);
 	name = find_name(j->policy, url->host, true);
 	if (!name && !scope_names(scope, url))
 		name = find_name(j->policy, url->host, false);
@@ -128,7 +149,7 @@ static void decode(const char *text, char *ret, size_t bytes)
 
 bool text_is_destructive(const struct policy *policy, const char *text)
 {
-	char decoded[4096];
+	_uninitialized_ char decoded[4096];
 	size_t i;
 
 	decode(text, decoded, sizeof(decoded));
@@ -141,7 +162,7 @@ bool text_is_destructive(const struct policy *policy, const char *text)
 /* path: from the first "/", "?" or "#". Its words are what letters make; "deleted_at" is one word and "delete-user" two. */
 bool url_is_mutating(const struct policy *policy, const char *path)
 {
-	char decoded[2048];
+	_uninitialized_ char decoded[2048];
 	const char *word = decoded;
 	size_t i;
 
@@ -163,7 +184,7 @@ bool url_is_mutating(const struct policy *policy, const char *path)
 
 bool url_may_become_mutating(const struct policy *policy, const char *url)
 {
-	char decoded[2048];
+	_uninitialized_ char decoded[2048];
 	size_t i, at;
 
 	decode(url, decoded, sizeof(decoded));

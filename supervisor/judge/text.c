@@ -4,6 +4,8 @@
  * answer holds. What the reader does not model, and what only the shell will know, is a deny.
  */
 #include "supervisor/judge/folders.h"
+
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
@@ -116,7 +118,8 @@ static void judge_shell(const struct judging *j, struct words words, const struc
 /* False: no shell, or more than is read of one. */
 static bool read_invocation(const struct judging *j, struct words words, struct shell_invocation *ret)
 {
-	struct shell_word *list[WORDS_MAX + 1], *store;
+	_uninitialized_ struct shell_word *list[WORDS_MAX + 1];
+	struct shell_word *store;
 	enum shell_dialect dialect;
 	size_t i;
 
@@ -179,11 +182,17 @@ static void add_value(const struct shell_assignment *a, char *at, size_t room)
 	at[a->value->value.len] = '\0';
 }
 
+/* "IFS= read -r x": the builtin splits by it, and nothing else sees it. */
+static bool is_for_read(const struct shell_command *command, const struct shell_assignment *a)
+{
+	return a->by == SHELL_ASSIGN_PREFIX && command->nr_words && word_is(command->words[0], "read") && !command->calls && bytes_equal(a->name, bytes_of("IFS"));
+}
+
 static void judge_assignments(struct reading *r, const struct shell_command *command)
 {
 	const struct shell_assignment *a;
 
-	for (a = command->assignments; a; a = a->next) {
+	for (a = command->assignments; a && judge_step(r->j, 64); a = a->next) {
 		char name[256];
 		struct decision answer = { 0 };
 		const struct action action = { .kind = ACTION_ENVIRONMENT, .text = name };
@@ -191,6 +200,8 @@ static void judge_assignments(struct reading *r, const struct shell_command *com
 
 		if (a->value && !a->value->why && (memmem(a->value->value.data, a->value->value.len, "$(", 2) || memchr(a->value->value.data, '`', a->value->value.len)))
 			r->hides_code = true;
+		if (is_for_read(command, a))
+			continue;
 		if (a->name.len >= sizeof(name) || !a->name.len) {
 			refuse(r, "incomplete_evidence", (struct ruling){ "exec.assignment", CODE_RULE, "spell the variable's name out" }, "The name of a variable is not known before the text runs");
 			continue;
@@ -261,8 +272,10 @@ static void judge_command(const struct reading *r, const struct shell_command *c
 	j.wrapped = false;
 	weigh_redirections(&j, command->redirections, &around, &writes);
 	j.also = around.effects | (only_truncates(command) && around.effects & EFFECT_WRITE ? EFFECT_DELETE : 0);
+	if (command->context & SHELL_TIMED && !j.policy->wrappers_follow)	/* the keyword is refused as the program of that name is */
+		j.also |= EFFECT_WRAP;
 	j.around = around.answered ? &around.decision : NULL;
-	j.crowded = writes || r->nr_others > 1;
+	j.crowded = writes || r->nr_others > 1 || command->context & SHELL_IN_BACKGROUND;
 	text = find_input(&j, command);
 	if (is_fork_bomb(command))
 		answer_deny(&j, "hardline", (struct ruling){ "exec.fork_bomb", CODE_RULE, "start a bounded number of commands, each of them once" }, "A function starts itself without end.");
@@ -276,10 +289,12 @@ static void judge_command(const struct reading *r, const struct shell_command *c
 /* Wherever it may stand: the worst answer holds. */
 static void judge_everywhere(struct reading *r, const struct shell_command *command, const struct folders *folders)
 {
+	const size_t steps = 256 + 16 * command->nr_words;
+
 	judge_assignments(r, command);
-	for (unsigned i = 0; i < folders->nr; i++)
+	for (unsigned i = 0; i < folders->nr && judge_step(r->j, steps); i++)
 		judge_command(r, command, folders->path[i], false);
-	if (folders->lost)
+	if (folders->lost && judge_step(r->j, steps))
 		judge_command(r, command, "/", true);
 }
 
@@ -358,6 +373,10 @@ static void judge_script(const struct judging *j, const char *text, enum shell_d
 
 	if (!j->subject->arena || j->depth >= JUDGE_DEPTH_MAX) {
 		answer_deny(j, "incomplete_evidence", (struct ruling){ "exec.depth", CODE_RULE, "issue the innermost command as its own exec_command call" }, "The command text is nested too deeply to be read.");
+		return;
+	}
+	if (!judge_step(j, strlen(text))) {
+		answer_too_much(j);
 		return;
 	}
 	if (shell_read(bytes_of(text), dialect, SHELL_LIMITS, j->subject->arena, &script, &problem) < 0) {

@@ -9,6 +9,7 @@
 #include "supervisor/analyze/arena.h"
 #include "supervisor/analyze/programs.h"
 #include "supervisor/analyze/url.h"
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
@@ -28,7 +29,7 @@ void weigh_question(struct weighing *w, const struct action *action, void (*judg
 {
 	struct decision inner = { 0 };
 	const struct judging j = { .policy = w->j->policy, .subject = w->j->subject, .action = action, .decision = &inner,
-				   .depth = w->j->depth + 1, .lost = w->j->lost, .in_text = true };
+				   .steps = w->j->steps, .depth = w->j->depth + 1, .lost = w->j->lost, .in_text = true };
 
 	judge_it(&j);
 	weigh_answer(w, &inner);
@@ -41,13 +42,22 @@ static bool is_web(const struct url *url)
 	return strcmp(url->scheme, "http") == 0 || strcmp(url->scheme, "https") == 0;
 }
 
+/* Whether the words are all that will be known of its requests: in text, and at the exec of a tool for which another process makes them. */
+static bool words_are_all(const struct weighing *w)
+{
+	return !at_execve(w->j) || w->arguments->page != PAGE_NONE;
+}
+
 static void weigh_place(struct weighing *w, const struct url *url)
 {
 	struct decision answer = { 0 };
+	struct action action = *w->j->action;
 	struct judging j = *w->j;
 
 	if (!(w->arguments->effects & (EFFECT_FETCH | EFFECT_NETWORK | EFFECT_NETWORK_MUTATE | EFFECT_FLOOD)))
 		return;		/* names it, and does not go there */
+	action.agent_listens |= at_execve(w->j);	/* asked when it connects */
+	j.action = &action;
 	j.decision = &answer;
 	switch (judge_target(&j, url)) {
 	case PLACE_SCOPE:
@@ -108,7 +118,7 @@ static void weigh_url(struct weighing *w, const struct argument *item)
 	struct url url;
 
 	w->nr_targets++;
-	if (at_execve(w->j)) {
+	if (!words_are_all(w)) {
 		const bool unclear = url_parse(item->text, true, &url);
 
 		return weigh_place_at_exec(w, &url, unclear);
@@ -175,7 +185,7 @@ static void settle_fetch(struct weighing *w)
 {
 	if (!(w->arguments->effects & EFFECT_FETCH))
 		return;
-	if (!at_execve(w->j) && w->nr_targets && w->nr_targets == w->nr_in_scope)
+	if (words_are_all(w) && w->nr_targets && w->nr_targets == w->nr_in_scope)
 		return;
 	w->ret->without |= EFFECT_FETCH;
 	w->ret->effects |= EFFECT_NETWORK;
@@ -257,8 +267,8 @@ static void weigh_script(struct weighing *w, const struct argument *item)
 /* Words of a command line inside this one; "{}" and its kind become names that stand below what was given. */
 static void weigh_command(struct weighing *w, const struct argument *item)
 {
-	const char *text[WORDS_MAX + 1];
-	uint8_t flags[WORDS_MAX];
+	_uninitialized_ const char *text[WORDS_MAX + 1];
+	_uninitialized_ uint8_t flags[WORDS_MAX];
 	const bool fills = w->arguments->labels & LABEL_FILLS;
 	struct words words = { text, flags, item->nr_words };
 	struct decision inner = { 0 };
@@ -380,6 +390,14 @@ static void weigh_item(struct weighing *w, const struct argument *item)
 	}
 }
 
+/* A pattern is held against every place that is kept from agents, and the working folder stands before a relative name. */
+static size_t steps_of(const struct weighing *w, const struct argument *item)
+{
+	const char *cwd = w->j->action->cwd;
+
+	return 32 + strlen(item->text) + (item->flags & WORD_GLOB ? 128 : 0) + (cwd && *item->text != '/' ? 2 * strlen(cwd) : 0);
+}
+
 void weigh_arguments(const struct judging *j, struct words words, const struct arguments *arguments, struct consequences *ret)
 {
 	struct weighing w = { .j = j, .words = words, .arguments = arguments, .ret = ret };
@@ -387,7 +405,7 @@ void weigh_arguments(const struct judging *j, struct words words, const struct a
 
 	ret->effects = ret->without = 0;
 	ret->answered = ret->runs = false;
-	for (i = 0; i < arguments->nr_items; i++)
+	for (i = 0; i < arguments->nr_items && judge_step(j, steps_of(&w, &arguments->items[i])); i++)
 		weigh_item(&w, &arguments->items[i]);
 	settle_fetch(&w);
 	if (w.nr_deleted && w.nr_scratch == w.nr_deleted && !(ret->effects & EFFECT_HARDLINE)) {

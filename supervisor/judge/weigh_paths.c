@@ -5,10 +5,10 @@
  */
 #include "supervisor/judge/weigh.h"
 
+#include "supervisor/base/cleanup.h"
 #include "supervisor/base/path.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 /* "~" in the list is every home. */
@@ -27,33 +27,10 @@ static bool is_entry_itself(const struct strings *list, const char *home, const 
 	return false;
 }
 
-static bool is_raw_device(const struct paths *paths, const char *path)
-{
-	size_t i;
-
-	for (i = 0; i < paths->devices.nr; i++) {
-		const char *name = path + strlen(paths->devices.items[i]) + 1;
-
-		if (path_is_under(path, paths->devices.items[i]) && strcmp(path, paths->devices.items[i]) != 0)
-			return names_match(&paths->raw_devices, name, strcspn(name, "/"));
-	}
-	return false;
-}
-
-static bool matches_list(const struct strings *globs, const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < globs->nr; i++)
-		if (glob_match(globs->items[i], text, false))
-			return true;
-	return false;
-}
-
 /* A "*" at the end of a name that the shell will expand stands for all that is below. */
 static bool absolute_path(const struct judging *j, const struct argument *item, bool *ret_all_below, char ret_path[static PATH_MAX])
 {
-	char text[PATH_MAX];
+	_uninitialized_ char text[PATH_MAX];
 	size_t len = strlen(item->text);
 
 	*ret_all_below = false;
@@ -74,13 +51,13 @@ void weigh_changed(struct weighing *w, const struct argument *item)
 	const struct judging *j = w->j;
 	const struct paths *paths = &j->policy->paths;
 	bool removes = item->role == ROLE_DELETE, all_below, known;
-	char path[PATH_MAX];
+	_uninitialized_ char path[PATH_MAX];
 
 	w->nr_deleted += removes;
 	known = absolute_path(j, item, &all_below, path);
 	if (!known)
 		return;
-	if (is_raw_device(paths, path))
+	if (path_is_raw_device(paths, path))
 		w->ret->effects |= EFFECT_HARDLINE | EFFECT_DEVICE;
 	if (w->arguments->labels & LABEL_RECURSIVE && (removes || w->arguments->effects & EFFECT_PERMISSION) &&
 	    is_entry_itself(&paths->irreplaceable, j->subject->home, path))
@@ -99,54 +76,51 @@ void weigh_changed(struct weighing *w, const struct argument *item)
 	weigh_question(w, &(struct action){ .kind = ACTION_WRITE, .path = path, .cwd = j->action->cwd }, judge_path);
 }
 
-/* Whether a pattern of file names may reach a place: part by part, as far as the place's name goes. "*" finds no name with a dot before it. */
-static bool may_reach(const char *pattern, const char *place)
+/*
+ * What is left of a pattern of file names once its first parts have found all parts of a place, or NULL where they cannot. "*" finds no name with a dot
+ * before it.
+ */
+static const char *follow(const char *pattern, const char *place)
 {
-	char part[256], name[256];
-
 	for (;;) {
-		size_t part_len, name_len;
-
 		pattern += strspn(pattern, "/");
 		place += strspn(place, "/");
-		if (!*place || !*pattern)
-			return !*place;
-		part_len = strcspn(pattern, "/");
-		name_len = strcspn(place, "/");
-		if (part_len >= sizeof(part) || name_len >= sizeof(name))
-			return true;
-		memcpy(part, pattern, part_len);
-		memcpy(name, place, name_len);
-		part[part_len] = name[name_len] = '\0';
-		if ((*name == '.' && strchr("*?[", *part)) || !glob_match(part, name, false))
-			return false;
-		pattern += part_len;
-		place += name_len;
+		if (!*place)
+			return pattern;
+		if (!*pattern || (*place == '.' && strchr("*?[", *pattern)) || !glob_match_part(pattern, place))
+			return NULL;
+		pattern += strcspn(pattern, "/");
+		place += strcspn(place, "/");
 	}
 }
 
-/* The list's entries are names or globs themselves: a glob is tried by one name that it matches. */
+/* A list's entries are names, or globs: those are tried by one name that they match. */
+static const char *place_of(const char *entry, char room[static PATH_MAX])
+{
+	size_t i;
+
+	if (!strchr(entry, '*') || strlen(entry) >= PATH_MAX)
+		return entry;
+	for (i = 0; entry[i]; i++)
+		room[i] = entry[i] != '*' ? entry[i] : entry[i + 1] ? '1' : '\0';
+	room[i] = '\0';
+	return room;
+}
+
 static bool may_reach_any(const struct strings *list, const char *home, const char *pattern)
 {
-	const char *const homes[] = { home ? home : "/root", "/root", "/home/x" };
-	char place[PATH_MAX];
+	const char *const in_homes[] = { follow(pattern, home ? home : "/root"), follow(pattern, "/root"), follow(pattern, "/home/x") };
+	_uninitialized_ char room[PATH_MAX];
 	size_t i, h;
 
 	for (i = 0; i < list->nr; i++) {
-		const char *entry = list->items[i];
-		bool below_home = *entry == '~';
+		const char *place = place_of(list->items[i], room);
 
-		for (h = 0; h < (below_home ? 3 : 1); h++) {
-			char *c = place;
-
-			if ((size_t)snprintf(place, sizeof(place), "%s%s", below_home ? homes[h] : "", entry + below_home) >= sizeof(place))
+		if (*place != '~' && follow(pattern, place))
+			return true;
+		for (h = 0; *place == '~' && h < ARRAY_SIZE(in_homes); h++)
+			if (in_homes[h] && follow(in_homes[h], place + 1))
 				return true;
-			for (; *c; c++)
-				if (*c == '*')
-					*c = c[1] ? '1' : '\0';
-			if (may_reach(pattern, place))
-				return true;
-		}
 	}
 	return false;
 }
@@ -155,7 +129,7 @@ static void weigh_pattern(struct weighing *w, const char *text)
 {
 	const struct judging *j = w->j;
 	const struct paths *paths = &j->policy->paths;
-	char path[PATH_MAX];
+	_uninitialized_ char path[PATH_MAX];
 
 	if (path_normalize(j->action->cwd ? j->action->cwd : "/", text, path, sizeof(path)) < 0)
 		return;
@@ -169,7 +143,7 @@ static void weigh_pattern(struct weighing *w, const char *text)
 void weigh_read(struct weighing *w, const char *text, uint8_t flags, bool opens)
 {
 	const struct judging *j = w->j;
-	char path[PATH_MAX];
+	_uninitialized_ char path[PATH_MAX];
 
 	if (!at_execve(j) && flags & WORD_GLOB)
 		weigh_pattern(w, text);
@@ -184,7 +158,7 @@ void weigh_read(struct weighing *w, const char *text, uint8_t flags, bool opens)
 			weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
 		return;
 	}
-	if (path_is_sensitive(j, path) || matches_list(&j->policy->paths.secret_files, path))
+	if (path_is_sensitive(j, path) || path_shows_secrets(&j->policy->paths, path))
 		w->ret->effects |= EFFECT_SECRET;
 	weigh_question(w, &(struct action){ .kind = ACTION_READ, .path = path, .cwd = j->action->cwd }, judge_path);
 }

@@ -36,6 +36,7 @@ int section_browser(const struct node *root, struct policy *policy)
 		{ "browsers", read_paths, MEMBER(browsers), true },
 		{ "helpers", read_paths, MEMBER(helpers), true },
 		{ "others", read_names, MEMBER(others), true },
+		{ "switches", read_names, MEMBER(switches), true },
 		{ "folder", read_path, MEMBER(folder), true },
 		{ "environment", read_variables, MEMBER(environment), true },
 		{ "daemon", read_variables, MEMBER(daemon), true },

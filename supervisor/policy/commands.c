@@ -209,7 +209,7 @@ static bool adds_effects(const struct meaning *meaning)
 {
 	size_t i;
 
-	if (meaning->effects || meaning->sets || (meaning->role != ROLE_TEXT && meaning->role != ROLE_READ && meaning->role != ROLE_LOOK))
+	if (meaning->effects || (meaning->role != ROLE_TEXT && meaning->role != ROLE_READ && meaning->role != ROLE_LOOK))
 		return true;
 	for (i = 0; i < meaning->nr_values; i++)
 		if (meaning->values[i].effects)
@@ -414,6 +414,22 @@ static int read_style(const struct node *node, void *ret)
 	return r;
 }
 
+/* An option that only sets a label: what it changes, others say. "grep -e" makes the pattern a file to read, which is no more than reading. */
+static bool labels_matter(const struct command *command)
+{
+	bool sets = false, changes = command->nr_bases > 0;
+	size_t i, n;
+
+	for (i = 0; i < command->nr_options; i++) {
+		sets |= command->options[i].sets != 0;
+		for (n = 0; n < command->options[i].nr_values; n++)
+			sets |= command->options[i].values[n].sets != 0;
+	}
+	for (i = 0; i < command->nr_operands; i++)
+		changes |= adds_effects(&command->operands[i].meaning);
+	return sets && changes;
+}
+
 static node_reader read_subcommands;
 
 static int read_entry(const struct node *node, void *ret)
@@ -439,9 +455,13 @@ static int read_entry(const struct node *node, void *ret)
 #undef MEMBER
 	struct command *command = ret;
 
+	int r;
+
 	command->file = node->document->file;
 	command->line = node_origin(node).line;
-	return node_object(node, fields, ARRAY_SIZE(fields), ret);
+	r = node_object(node, fields, ARRAY_SIZE(fields), ret);
+	command->has_dangerous |= labels_matter(command);
+	return r;
 }
 
 static int read_subcommands(const struct node *node, void *ret)

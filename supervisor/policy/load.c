@@ -137,7 +137,7 @@ static int list_folder(struct load *l, const char *folder)
 	return r;
 }
 
-static const char *const subfolders[] = { "commands", "modes", "services", "transports" };
+static const char *const subfolders[] = { "commands", "modes", "presets", "services", "transports" };
 
 static int list_top(struct load *l)
 {
@@ -184,7 +184,7 @@ static int read_section(struct load *l, const struct node *root)
 	} sections[] = {
 		{ "policy.json", section_policy }, { "environment.json", section_environment }, { "paths.json", section_paths },
 		{ "network.json", section_network }, { "browser.json", section_browser }, { "commands/", section_commands }, { "services/", section_service },
-		{ "transports/", section_transport },
+		{ "transports/", section_transport }, { "presets/", section_preset },
 	};
 	const char *file = root->document->file;
 	unsigned i;
@@ -283,6 +283,18 @@ static int check_services(struct load *l)
 	return file_error(l, file, -EINVAL, why);
 }
 
+static int check_presets(struct load *l)
+{
+	struct origin place = { 0 };
+	struct err why = { 0 };
+
+	if (presets_check(&l->policy, &place, &why) == 0)
+		return 0;
+	if (l->error)
+		l->error->line = place.line;
+	return file_error(l, place.file, -EINVAL, why.text);
+}
+
 /* What no single file can know. */
 static int check_whole(struct load *l)
 {
@@ -310,6 +322,8 @@ static int check_whole(struct load *l)
 	if (r < 0)
 		return file_error(l, "", r, "out of memory");
 	r = check_services(l);
+	if (r == 0)
+		r = check_presets(l);
 	return r < 0 ? r : check_setters(l);
 }
 

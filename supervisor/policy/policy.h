@@ -155,7 +155,8 @@ struct browser {
 	struct strings programs;	/* the command line tool, which is also the session's daemon: canonical paths */
 	struct strings browsers;	/* what only a daemon starts */
 	struct strings helpers;		/* what else runs in a daemon's launch */
-	struct names others;		/* base names of browsers and of what drives them: not run where there are sessions */
+	struct names others;		/* base names of browsers and of what drives them: not run by launches */
+	struct names switches;		/* words that only browsers take */
 	const char *folder;		/* one folder a session below it */
 	struct strings environment;	/* "K=V" of every launch */
 	struct strings daemon;		/* "K=V" of the daemon besides */
@@ -232,6 +233,28 @@ struct transport {
 	struct origin origin;
 };
 
+enum command_profile { PROFILE_BARE, PROFILE_ASSISTANT, PROFILE_EXTENDED, PROFILE_COUNT };
+const char *profile_name(enum command_profile profile);
+
+struct offered {		/* policy.json, "commands" */
+	enum command_profile profile;	/* bare: no preset is on */
+	struct strings presets;		/* names of those that are */
+	unsigned line;
+};
+
+struct preset_command {
+	const char *name;		/* base name of the program */
+	struct strings environment;	/* exact names that pass to a launch of it */
+	struct origin origin;
+};
+
+struct preset {			/* presets/NAME.json */
+	struct preset_command *commands;
+	size_t nr_commands;
+	const char *name;
+	struct origin origin;
+};
+
 struct policy {
 	const char *dir;
 	char sha256[65];		/* over every file's name and bytes, sorted by name */
@@ -243,6 +266,8 @@ struct policy {
 	const char *launch_user;	/* name or number */
 	struct strings require;		/* layers that safety modes need: notify landlock mounts ptrace … */
 	enum audit_allowed audit_allowed;
+	struct offered offered;
+	struct preset *presets; size_t nr_presets;
 	struct paths paths;
 	struct environment environment;
 	struct browser browser;
@@ -277,5 +302,8 @@ int policy_list(const struct policy *policy, policy_lister *list, void *context,
 
 /* What the policy knows of a program by its base name: the exact name, else the longest prefix, else NULL. */
 const struct command *policy_command(const struct policy *policy, const char *base_name);
+/* The command of that name in the presets that are on, or NULL. */
+const struct preset_command *policy_preset(const struct policy *policy, const char *name);
+bool preset_is_on(const struct policy *policy, const struct preset *preset);
 /* What is assumed of a program no entry names (the "otherwise" of commands/), or NULL. */
 const struct command *policy_otherwise(const struct policy *policy);

@@ -80,6 +80,7 @@ int section_policy(const struct node *root, struct policy *policy)
 		{ "unsupervised", read_unsupervised, MEMBER(unsupervised_stop), false },
 		{ "launch_user", read_text, MEMBER(launch_user), true },
 		{ "require", read_strings, MEMBER(require), true },
+		{ "commands", read_offered, MEMBER(offered), false },
 		{ "audit", read_audit, MEMBER(audit_allowed), true },
 	};
 #undef MEMBER

@@ -16,7 +16,7 @@ BEFORE
 fixture_start guarded allow
 cp "$HERE/browser_pages.py" "$INSIDE/srv/pages.py"
 inside python3 /srv/pages.py 8123 1500 >"$WORK/log.pages" 2>"$WORK/pages.err" &
-wait_until 5 grep -q ready "$WORK/log.pages" || bail "the pages are served" "$(cat "$WORK/pages.err")"
+wait_until 30 grep -q ready "$WORK/log.pages" || bail "the pages are served" "$(cat "$WORK/pages.err")"
 AT=http://127.0.0.1:8123
 
 requests() {	# PATTERN: how many requests came that match
@@ -62,7 +62,7 @@ alone open "$AT/first" >"$WORK/accident"
 SNAPSHOT=$(alone snapshot -i)
 alone click "$(ref go)" >/dev/null
 alone click "$(ref Harmless)" >"$WORK/accident"
-wait_until 5 grep -q "^DELETE" "$WORK/log.pages"
+wait_until 30 grep -q "^DELETE" "$WORK/log.pages"
 equal "without Cordon a stale click deletes the account" 1 "$(requests '^DELETE /account')" || cat "$WORK/accident"
 alone close >/dev/null
 
@@ -73,7 +73,7 @@ harmless=$(ref Harmless)
 daemon=$(daemon_pid)
 browse click "$(ref go)"
 succeeded "an element of a fresh snapshot is acted on"
-wait_until 5 grep -q "^GET /second" "$WORK/log.pages"
+wait_until 30 grep -q "^GET /second" "$WORK/log.pages"
 browse click "$harmless"
 stale "the stale click is refused"
 browse get url
@@ -88,7 +88,7 @@ browse get title
 browse is visible "$(ref "Delete account")"
 browse click "$(ref "Delete account")"
 succeeded "after another snapshot, and looks that keep it, the element is acted on"
-wait_until 5 test "$(requests '^DELETE /account')" -eq 2
+wait_until 30 eval '[ "$(requests "^DELETE /account")" -eq 2 ]'
 equal "which really happens" 2 "$(requests '^DELETE /account')"
 browse click "$(ref "Delete account")"
 stale "one snapshot, one action"
@@ -100,7 +100,7 @@ moves() {	# NAME PAGE TRIGGER REQUEST
 	visit "$2"
 	seen=$(requests "$4")
 	trigger "$3"
-	wait_until 5 eval "[ \"\$(requests '$4')\" -gt $seen ]"
+	wait_until 30 eval "[ \"\$(requests '$4')\" -gt $seen ]"
 	browse click "$(ref Harmless)"
 	stale "$1"
 }
@@ -129,7 +129,7 @@ snapshot
 matches "the snapshot shows what was filled in" alice "$SNAPSHOT"
 browse click "$(ref "Sign in")"
 succeeded "then it is sent"
-wait_until 5 grep -q '^POST /login' "$WORK/log.pages"
+wait_until 30 grep -q '^POST /login' "$WORK/log.pages"
 equal "once" 1 "$(requests '^POST /login')"
 visit /dialog
 run_beside --agent a1 -- agent-browser click "$(ref Ask)"
@@ -155,12 +155,12 @@ browse snapshot -s '#no-such-element'
 browse click "$harmless"
 stale "nor one that failed"
 inside pkill -STOP -u 1500 -f '^/usr/bin/agent-browser$'
-RUN_SECONDS=20 run_beside --agent a1 -- agent-browser snapshot -i
-wait_until 5 inside pgrep -u 1500 -f '^agent-browser snapshot' || not_ok "the snapshot hangs"
+run_beside --agent a1 -- agent-browser snapshot -i
+wait_until 30 inside pgrep -u 1500 -f '^agent-browser snapshot' || not_ok "the snapshot hangs"
 mkdir -p "$WORK/second"
-(WORK=$WORK/second RUN_SECONDS=20 run --agent a1 -- agent-browser click "$harmless") &
+(WORK=$WORK/second run --agent a1 -- agent-browser click "$harmless") &
 waits=$!
-wait_until 5 inside pgrep -f '[c]ordon run .*agent-browser click' || not_ok "another command came"
+wait_until 30 inside pgrep -f '[c]ordon run .*agent-browser click' || not_ok "another command came"
 inside pkill -KILL -u 1500 -f '^agent-browser snapshot'
 wait "$BESIDE"
 inside pkill -CONT -u 1500 -f '^/usr/bin/agent-browser$'
@@ -186,8 +186,8 @@ succeeded "waiting kept the snapshot"
 
 # ---- any number of commands that wait, and the daemon killed by its own agent
 inside pkill -STOP -u 1500 -f '^/usr/bin/agent-browser$'
-RUNNER=run_below RUN_SECONDS=40 run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
-wait_until 10 inside sh -c '[ "$(pgrep -c -u 1500 -f "^agent-browser get|seq|^sh -c for")" -gt 100 ]' || not_ok "many commands wait"
+RUNNER=run_below run_beside --agent a1 -- sh -c 'for i in $(seq 200); do agent-browser get url & done; wait'
+wait_until 30 inside sh -c '[ "$(pgrep -c -u 1500 -f "^agent-browser get|seq|^sh -c for")" -gt 100 ]' || not_ok "many commands wait"
 alive "another agent is served while many commands of one wait"
 inside pkill -KILL -u 1500 -f '^/usr/bin/agent-browser$'
 wait "$BESIDE"
@@ -268,7 +268,7 @@ run_below --agent a1 -- sh -c "rm -f $FOLDER/run/$SESSION.sock $FOLDER/actions.j
 matches "its folder is not the agent's to change" "$FOLDER/actions.json.*$FOLDER/run/$SESSION.sock" "$(tr '\n' ' ' <<<"$OUT")"
 check "in none of it" test ! -e "$INSIDE$FOLDER/run/x" -a ! -e "$INSIDE$FOLDER/home/x"
 browse open "$AT/ports#$stream,$devtools,8123"
-wait_until 5 grep -q '^GET /ports-tried' "$WORK/log.pages"
+wait_until 30 grep -q '^GET /ports-tried' "$WORK/log.pages"
 equal "nor from a page in the browser itself" "/ports-tried/rejected,rejected,rejected,rejected,fulfilled,rejected" "$(sed -n 's/^GET \(.ports-tried[^ ]*\).*/\1/p' "$WORK/log.pages")"
 visit /empty
 run --agent other -- agent-browser get url
@@ -300,31 +300,26 @@ run --agent a1 --mode observe -- agent-browser get title
 equal "and reads" /second "$OUT"
 
 # ---- the enforcer dies
-enforcer() {
-	pgrep -P "$PID1" -x cordon-enforcer || pgrep -P "$PID1" -f 'cordond enforcer'
-}
 another_enforcer() {
-	local old=$1
-	kill -KILL "$old"
-	wait_until 10 eval "[ -n \"\$(enforcer)\" ] && [ \"\$(enforcer)\" != $old ]"
-	wait_until 10 inside $CORDON health
+	kill_enforcer
+	wait_until 30 healthy
 }
 visit /second
 daemon=$(daemon_pid)
 deleted=$(requests '^DELETE')
 browse get url	# whose turn comes when the snapshot is settled
-another_enforcer "$(enforcer)"
+another_enforcer
 browse click "$(ref "Delete account")"
 succeeded "a snapshot holds over the enforcer's death"
 equal "and so does the daemon" "$daemon" "$(daemon_pid)"
-wait_until 5 eval "[ \"\$(requests '^DELETE')\" -gt $deleted ]"
+wait_until 30 eval "[ \"\$(requests '^DELETE')\" -gt $deleted ]"
 equal "the element was acted on" $((deleted + 1)) "$(requests '^DELETE')"
 browse click "$(ref "Delete account")"
 stale "and what made it stale holds under the new one"
 visit /second
 run_beside --agent a1 -- agent-browser wait 2500
-wait_until 5 inside pgrep -u 1500 -f '^agent-browser wait' || not_ok "a command runs"
-another_enforcer "$(enforcer)"
+wait_until 30 inside pgrep -u 1500 -f '^agent-browser wait' || not_ok "a command runs"
+another_enforcer
 browse click "$(ref "Delete account")"
 stale "a command whose end nobody saw leaves no snapshot behind"
 wait "$BESIDE"
@@ -337,15 +332,27 @@ succeeded "and the session goes on"
 equal "nothing is left stopped or traced" "" "$(stuck)"
 alive "alive"
 
-# ---- a container in observe: its daemons are passive by themselves
+# ---- a container in observe, where nobody reviews and a target is declared: its daemons are passive by themselves
 fixture_stop
-fixture_start observe allow
+FIXTURE_OPTIONS=(--scope 127.0.0.1:8123)
+fixture_start observe deny
 cp "$HERE/browser_pages.py" "$INSIDE/srv/"
 cp "$WORK/reach.py" "$INSIDE/srv/reach.py"
+rm "$WORK/log.pages"
 inside python3 /srv/browser_pages.py 8123 1500 >"$WORK/log.pages" 2>"$WORK/pages.err" &
-wait_until 5 grep -q ready "$WORK/log.pages" || bail "the pages are served" "$(cat "$WORK/pages.err")"
+wait_until 30 grep -q ready "$WORK/log.pages" || bail "the pages are served" "$(cat "$WORK/pages.err")"
 visit /second
-matches "observe opens and looks" 'button "Delete account"' "$SNAPSHOT"
+matches "observe opens and looks, at what is declared" 'button "Delete account"' "$SNAPSHOT"
+browse open "$AT/empty"
+for elsewhere in http://127.0.0.1:8124/ http://elsewhere.test/ "$AT/account/delete"; do
+	browse open "$elsewhere"
+	equal "and nothing else: $elsewhere" 126 "$STATUS"
+done
+run --agent a1 -- sh -c "agent-browser open $AT/empty && agent-browser get url"
+equal "commands that stand together are refused as a whole" 126 "$STATUS"
+browse get url
+equal "and the page is where it was" "$AT/empty" "$OUT"
+visit /second
 browse get text button
 equal "and reads" "Delete account" "$OUT"
 browse click "$(ref "Delete account")"

@@ -1,11 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Chromium in a launch: with --no-sandbox it does what it does natively; its own sandbox starts in mode off alone. docs/PROGRAMS.md says so.
+# Chromium in a launch, where the policy lets agents start one: with --no-sandbox it does what it does natively; its own sandbox starts in mode off alone.
+# docs/PROGRAMS.md says so.
 . "$(dirname "$0")/lib.sh"
 if ! command -v chromium >/dev/null; then
 	skip "Chromium" "no chromium is installed here"
 	exit 0
 fi
+cp -r "$SOURCE/policies" "$WORK/policies"
+python3 - "$WORK/policies/browser.json" <<-'POLICY'
+	import json, sys
+	policy = json.load(open(sys.argv[1]))
+	policy["browsers"] = policy["others"] = []
+	json.dump(policy, open(sys.argv[1], "w"))
+POLICY
+FIXTURE_POLICIES=$WORK/policies
 fixture_start guarded allow
 
 into_fixture() {

@@ -18,21 +18,21 @@ crash() {
 	local what=$1 enforcer began
 	shift
 	[ $((CRASHES++ % 4)) -ne 0 ] || prepare	# PID 1 gives up on an enforcer that dies five times a minute
-	enforcer=$(pgrep -P "$PID1" -x cordon-enforcer)
-	rm -f "$INSIDE/workspace/go" "$WORK/beside/out"
+	enforcer=$(enforcer)
+	rm -f "$INSIDE/workspace/go" "$WORK/debugger"	# which a process in the background has not made anew yet when it is first looked at
 	run_beside --agent "$what" -- /srv/bin/attack-crash "$what"
-	wait_until 5 grep -q waiting "$WORK/beside/out" || bail "a caller waits" "$(cat "$WORK/beside/err")"
+	wait_until 30 grep -q waiting "$WORK/beside/out" || bail "a caller waits" "$(cat "$WORK/beside/err")"
 	"$BUILD/tests/attack-debugger" kill "$enforcer" "$@" >"$WORK/debugger" 2>&1 &
-	wait_until 5 grep -q ready "$WORK/debugger" || bail "a debugger at the enforcer" "$(cat "$WORK/debugger")"
+	wait_until 30 grep -q ready "$WORK/debugger" || bail "a debugger at the enforcer" "$(cat "$WORK/debugger")"
 	began=${EPOCHREALTIME/./}
 	touch "$INSIDE/workspace/go"
 	wait "$BESIDE"
 	TOOK=$(((${EPOCHREALTIME/./} - began) / 1000))
 	RESULT=$(grep -v waiting "$WORK/beside/out" | tr '\n' ' ')
 	[ -n "$RESULT" ] || RESULT="nothing, status $(cat "$WORK/beside/status"): $(cat "$WORK/beside/err")"
-	wait_until 2 grep -q killed "$WORK/debugger"
-	check "$what, $*: the enforcer was killed there" grep -q killed "$WORK/debugger"
-	check "another one answers" wait_until 5 inside $CORDON health
+	check "$what, $*: the enforcer was killed there" wait_until 30 grep -q killed "$WORK/debugger"
+	wait_until 30 test ! -e "/proc/$enforcer"
+	check "another one answers" wait_until 30 healthy
 }
 
 CRASHES=0

@@ -24,11 +24,11 @@ give two 'echo a; echo b'
 give none ':'
 give fails 'echo x; exit 3'
 give long 'head -c 9000 /dev/zero | tr "\0" a'
-give slow 'sleep 4801 & setsid sh -c "sleep 4802 & sleep 4803" & (setsid setsid sleep 4804 &) ; sleep 4805'
+give slow 'echo asked >>/srv/asked; sleep 4801 & setsid sh -c "sleep 4802 & sleep 4803" & (setsid setsid sleep 4804 &) ; sleep 4805'
 give daemon 'echo x; sleep 4806 >/dev/null 2>&1 &'
 BEFORE
 policy 'e["deny"] = ["DENIED"]
-e["sources"] = [{ "name": name.upper(), "command": ["/srv/bin/" + name, "its argument"], "timeout_ms": 700 } for name in ("one", "two", "none", "fails", "long", "slow", "daemon")]
+e["sources"] = [{ "name": name.upper(), "command": ["/srv/bin/" + name, "its argument"], "timeout_ms": 700 if name == "slow" else 10000 } for name in ("one", "two", "none", "fails", "long", "slow", "daemon")]
 e["sources"].append({ "name": "ABSENT", "command": ["/srv/bin/absent"] })'
 check "the policy is one" "$BUILD/cordon" policy validate "$WORK/policies"
 fixture_start guarded allow
@@ -44,9 +44,12 @@ equal "and their helpers" "" "$(inside pgrep -f 'cordond value')"
 equal "no value is in the log" "" "$(grep -l 'value of' "$INSIDE"/var/lib/cordon/audit/*.jsonl)"
 run -- sh -c 'echo "$ONE"'
 equal "a command sees it" "value of its argument as 0" "$OUT"
-began=${EPOCHREALTIME/./}
-run -- cat -- /workspace/none
-ms=$(((${EPOCHREALTIME/./} - began) / 1000))
+for try in 1 2 3 4 5; do	# a machine that is busy with something else is late, too
+	began=${EPOCHREALTIME/./}
+	run -- cat -- /workspace/none
+	ms=$(((${EPOCHREALTIME/./} - began) / 1000))
+	[ "$ms" -ge 650 ] || break
+done
 check "the host's own housekeeping asks nobody ($ms ms)" test "$ms" -lt 650
 waits=()
 for i in 1 2 3 4 5 6; do
@@ -56,9 +59,13 @@ done
 check "while sources are slow, the supervisor answers" inside $CORDON health
 wait "${waits[@]}"
 equal "nothing is left" "" "$(inside pgrep -f 'sleep 480[1-6]')"
+asked() {
+	wc -l <"$INSIDE/srv/asked"
+}
+before=$(asked)
 run_beside -- true
-wait_until 10 inside pgrep -fx 'sleep 4805' || bail "a slow source is asked"
-kill -KILL "$(pgrep -P "$PID1" -x cordon-enforcer || pgrep -P "$PID1" -f 'cordond enforcer')"
+wait_until 30 eval '[ "$(asked)" -gt "$before" ]' || bail "a slow source is asked"
+kill_enforcer
 wait "$BESIDE"
 equal "an enforcer that dies meanwhile: the launch is the next one's" 0 "$(cat "$WORK/beside/status")"
 fixture_stop

@@ -22,7 +22,7 @@ for size in 0 1 5 40; do
 done
 run_below -- sh -c 'for i in 1 2 3 4 5 6 7 8; do /workspace/of-40; done; echo done'
 equal "again and again" done "$OUT"
-equal "each with what it holds" 9 "$(records "sys.exec.resolved=/workspace/of-40" "sys.exec.sha256=$(sum_of /workspace/of-40)")"
+recorded_times "each with what it holds" 9 "sys.exec.resolved=/workspace/of-40" "sys.exec.sha256=$(sum_of /workspace/of-40)"
 sparse() {	# NAME MIB: a program of that size, mostly holes
 	cp "$INSIDE/srv/allow/ok" "$INSIDE/workspace/$1" && truncate -s "$2M" "$INSIDE/workspace/$1"
 }
@@ -50,13 +50,14 @@ for i in range(40):
 PY
 run_below --agent rewrite -- python3 /srv/bin/rewrite.py
 succeeded "forty programs under one name"
+all_recorded
 python3 "$HERE/audit_query.py" --show "$INSIDE/var/lib/cordon/audit" agent=rewrite sys.exec.resolved=/workspace/changing |
 	python3 -c 'import json,sys; [print(json.loads(l)["sys"]["exec"]["sha256"]) for l in sys.stdin]' >"$WORK/recorded"
 equal "each is recorded with what it held" "$OUT" "$(cat "$WORK/recorded")"
 
 # ---- one launch's large programs hold up no other ----
 for i in 1 2 3 4 5 6 7 8 9; do sparse "hole$i" $((20 + i)); done
-RUNNER=run_below run_beside --timeout 20 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /workspace/hole$i & done; wait; echo all ran'
+RUNNER=run_below run_beside --timeout 100 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9; do /workspace/hole$i & done; wait; echo all ran'
 sleep 0.5
 alive "alive while a launch runs nine programs of 20 MiB"
 run -- cp /srv/allow/ok /workspace/small
@@ -64,7 +65,7 @@ run -- /workspace/small
 succeeded "another launch's small program runs meanwhile"
 wait "$BESIDE"
 equal "all of them ran" "all ran" "$(cat "$WORK/beside/out")"
-equal "verified" 9 "$(records "sys.exec.resolved~^/workspace/hole" decision=allow certainty=verified "sys.exec.sha256~^[0-9a-f]{64}$")"
+recorded_times "verified" 9 "sys.exec.resolved~^/workspace/hole" decision=allow certainty=verified "sys.exec.sha256~^[0-9a-f]{64}$"
 # A caller killed while its program is hashed.
 for i in 1 2 3; do sparse "late$i" 300; done
 run_below --timeout 1 -- sh -c 'for i in 1 2 3; do /workspace/late$i & done; wait'
@@ -74,9 +75,12 @@ alive "alive afterwards"
 # The enforcer is killed while it hashes.
 for i in 1 2 3; do sparse "last$i" 200; done
 RUNNER=run_below run_beside -- sh -c 'for i in 1 2 3; do /workspace/last$i & done; wait; echo all ended'
-sleep 0.5
-kill -KILL "$(pgrep -P "$PID1" -x cordon-enforcer)"
-wait_until 5 inside $CORDON health
+traced() {
+	inside sh -c 'grep -l "^TracerPid:[[:space:]]*[1-9]" /proc/[0-9]*/status 2>/dev/null' | grep -q .
+}
+wait_until 30 traced
+kill_enforcer
+wait_until 30 healthy
 wait "$BESIDE"
 equal "the enforcer is killed while it hashes: who stood there ends" "all ended" "$(cat "$WORK/beside/out")"
 equal "nothing is left stopped or traced" "" "$(stuck)"
@@ -86,7 +90,7 @@ alive "alive after that"
 # ---- the image's ----
 run --agent image -- true
 run --agent image -- true
-wait_until 5 test "$(records type=program)" -gt 0
+wait_until 30 at_least 1 type=program path=/usr/bin/true
 run --agent image -- true
 sum=$(sum_of /usr/bin/true)
 recorded "a program of the image is hashed once, beside" type=program path=/usr/bin/true "sha256=$sum"

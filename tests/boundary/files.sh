@@ -87,8 +87,9 @@ run -- sh -c 'mkdir /workspace/a /workspace/b && echo 1 >/workspace/a/f && mv /w
 equal "renames and links between folders" 1 "$OUT"
 # A FIFO nobody writes: the caller waits, nobody else does.
 run -- mkfifo /workspace/empty-fifo
-run_beside --timeout 6 -- sh -c 'cat /workspace/empty-fifo'
-sleep 0.3
+run_beside --timeout 100 -- sh -c 'cat /workspace/empty-fifo'
+wait_until 30 inside pgrep -fx 'cat /workspace/empty-fifo' || bail "a launch waits"
 alive "alive while another launch waits in open() of a FIFO"
+inside pkill -KILL -fx 'cat /workspace/empty-fifo'
 wait "$BESIDE"
 alive "alive afterwards"

@@ -17,7 +17,7 @@ agent() {	# PYTHON-TEXT: an agent's own work, as a launch
 # host COMMAND…: leaves STATUS, OUT and ERR. /tmp/ran and /workspace/denied-ran are what an agent's program leaves.
 host() {
 	rm -f "$INSIDE/tmp/ran" "$INSIDE/workspace/denied-ran"
-	{ { timeout 20 nsenter -t "$PID1" -m -p -n --wd=/ -- env -i PATH=/usr/bin:/bin HOME=/root "$@" 2>&1 1>&3 3>&- </dev/null; echo $? >"$WORK/status"; } |
+	{ { timeout 100 nsenter -t "$PID1" -m -p -n --wd=/ -- env -i PATH=/usr/bin:/bin HOME=/root "$@" 2>&1 1>&3 3>&- </dev/null; echo $? >"$WORK/status"; } |
 		cat >"$WORK/err"; } 3>&1 | cat >"$WORK/out"
 	read_results
 }
@@ -54,10 +54,8 @@ host_is_kept_out() {
 }
 
 restart_enforcer() {
-	local enforcer
-	enforcer=$(inside pgrep -P 1 -f 'cordond.*enforcer' | head -n 1)
-	inside kill -KILL "${enforcer:-none}" || bail "the enforcer is found"
-	wait_until 10 inside sh -c "new=\$(pgrep -P 1 -f 'cordond.*enforcer' | head -n 1) && [ -n \"\$new\" ] && [ \"\$new\" != $enforcer ] && $CORDON health" || bail "a new enforcer stands"
+	kill_enforcer || bail "the enforcer is found"
+	wait_until 30 healthy || bail "a new enforcer stands"
 }
 
 layer() {
@@ -94,7 +92,7 @@ kept_out "a link of an agent's" /tmp/soft
 
 # A process of the agent's is a way into the agents' namespace, where the file may be executed: the link to it is not followed.
 (WORK=$WORK/waits && mkdir "$WORK" && run_script 'echo $$ > /tmp/pid; exec sleep 4720') 2>/dev/null &
-wait_until 10 inside pgrep -fx 'sleep 4720' || bail "an agent's process runs on"
+wait_until 30 inside pgrep -fx 'sleep 4720' || bail "an agent's process runs on"
 pid=$(cat "$INSIDE/tmp/pid")
 host "/proc/$pid/root/workspace/planted"
 equal "(that way is there)" "0 0" "$STATUS $OUT"

@@ -5,12 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 fixture_start guarded allow
 
-enforcer() {
-	pgrep -P "$PID1" -x cordon-enforcer || pgrep -P "$PID1" -f 'cordond enforcer'
-}
-
 keeper() {	# of the latest launch
-	inside pgrep -n cordon-keeper
+	inside pgrep -n -x cordon-keeper
 }
 
 # hold NAME COMMAND…: a launch in the background whose command reads a line from a pipe that `release NAME` writes.
@@ -21,7 +17,7 @@ hold() {
 	mkfifo "$WORK/$name/pipe"
 	(WORK=$WORK/$name && cat "$WORK/pipe" | launch_in - --agent "$name" -- "$@") 2>/dev/null &
 	exec {HELD}>"$WORK/$name/pipe"
-	wait_until 5 records_of cmd_begin "$name" || bail "$name starts"
+	wait_until 30 records_of cmd_begin "$name" || bail "$name starts"
 }
 
 records_of() {	# TYPE AGENT
@@ -42,13 +38,15 @@ kill -STOP "$pid"
 echo >&"$left"
 echo >&"$alone"
 exec {left}>&- {alone}>&-
-check "a client learns its command's end without an enforcer" wait_until 5 test -s "$WORK/alone/status" -a -s "$WORK/left/status"
+check "a client learns its command's end without an enforcer" wait_until 30 test -s "$WORK/alone/status" -a -s "$WORK/left/status"
 equal "and the exit code" "5 6" "$(cat "$WORK/left/status" "$WORK/alone/status" | xargs)"
 kill -KILL "$pid"
-wait_until 10 inside $CORDON health || bail "the next enforcer becomes ready" "$(tail -n 20 "$WORK/log")"
-check "the end of one with a child left is recorded" wait_until 5 records_of cmd_end left
+wait_until 30 test ! -e "/proc/$pid"
+wait_until 30 healthy || bail "the next enforcer becomes ready" "$(tail -n 20 "$WORK/log")"
+check "the end of one with a child left is recorded" wait_until 30 records_of cmd_end left
 recorded "with its code" type=cmd_end agent=left exit=5
 recorded "the end of one whose keeper is gone is recorded" type=cmd_end launch=2 exit=6
+all_recorded
 equal "each once" "1 1" "$(records type=cmd_end launch=1) $(records type=cmd_end launch=2)"
 equal "one restart was enough" 1 "$(inside $CORDON status --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["enforcer_restarts"])')"
 check "the child it left lives on" inside pgrep -x sleep
@@ -56,10 +54,10 @@ check "the child it left lives on" inside pgrep -x sleep
 # A keeper dies under its client.
 hold orphaned sh -c 'sleep 301 & read line'
 inside sh -c "kill -KILL $(keeper)"
-check "a client whose keeper died ends" wait_until 5 test -s "$WORK/orphaned/status"
+check "a client whose keeper died ends" wait_until 30 test -s "$WORK/orphaned/status"
 equal "with 125" 125 "$(cat "$WORK/orphaned/status")"
 matches "and one line" '^cordon: .*died; its processes are killed$' "$(cat "$WORK/orphaned/err")"
-check "its processes are killed" wait_until 5 none_runs 'sleep 301'
+check "its processes are killed" wait_until 30 none_runs 'sleep 301'
 recorded "a keeper's death is recorded" type=cmd_end agent=orphaned error~died
 exec {HELD}>&-
 
@@ -92,7 +90,7 @@ for s in held: s.connect("/run/cordon/control.sock")
 print("held", flush=True)
 sys.stdin.read()' <"$WORK/holds" >"$WORK/held" 2>/dev/null &
 exec {HELD}>"$WORK/holds"
-wait_until 5 grep -q held "$WORK/held"
+wait_until 30 grep -q held "$WORK/held"
 check "root is answered while another user holds every connection it gets" inside $CORDON health
 exec {HELD}>&-
 check "the log is whole" inside $CORDON audit verify

@@ -22,7 +22,7 @@ passes "without a shell" line cat f
 passes "what builtins do to standard output and nowhere else" "a b" bash -c 'for i in a b; do echo $i; done | paste -sd " " -; echo lost >/dev/null; echo err >&2'
 run -c 'cat f; echo through'
 equal "run -c" "0 line through" "$STATUS $(echo $OUT)"
-check "run -c in the record" test "$(records type=cmd_begin decision=allow rule.id=exec.text)" -gt 0
+recorded "run -c in the record" type=cmd_begin decision=allow rule.id=exec.text
 
 # ---- refused, and nothing of the text ran: not even what stands before
 
@@ -90,7 +90,7 @@ check "and does not happen" test ! -e "$INSIDE/workspace/new"
 { printf 'ls'; head -c 65540 /dev/zero | tr '\0' ' '; } >"$WORK/text"
 run -- sh -c "$(cat "$WORK/text")"
 refused "a text above 64 KiB"
-heavy=$(python3 -c 'print(";".join(["cd a 2>/dev/null"] * 3500))')	# some 100 ms in a debug build, 20 in another
+heavy=$(python3 -c 'print(";".join(["test a 2>/dev/null"] * 3200))')	# some 100 ms in a debug build, 20 in another
 for i in 1 2 3 4 5 6; do
 	(WORK=$WORK/heavy$i && mkdir "$WORK" && run --agent "heavy$i" -- sh -c "$heavy; true") 2>/dev/null &
 	pids[i]=$!
@@ -111,14 +111,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200); self.end_headers(); self.wfile.write(b"fetched\n")
     def log_message(self, *words): pass
 http.server.ThreadingHTTPServer(("127.0.0.1", 48080), Handler).serve_forever()' &
-wait_until 10 inside curl -sf "$URL" || bail "a server answers"
+wait_until 30 inside curl -sf "$URL" || bail "a server answers"
 passes "a request of a text" fetched sh -c "curl -s $URL"
 passes "of a launch without a shell" fetched curl -s $URL
 passes "of a tool that runs what stands in its words" fetched find f -exec curl -s $URL ';'
 passes "in another folder" fetched sh -c "cd /srv && curl -s $URL"
 passes "behind a pipe" fetched bash -lc "curl -s $URL | cat"
-sleep 0.1
-equal "each is the plan's" 5 "$(records type=syscall sys.name=execve by=plan sys.exec.resolved~curl decision=allow)"
+recorded_times "each is the plan's" 5 type=syscall sys.name=execve by=plan sys.exec.resolved~curl decision=allow
 mkdir "$INSIDE/home/agent/bin" && cp "$INSIDE/bin/echo" "$INSIDE/home/agent/bin/curl" && inside chown -R agent: /home/agent/bin
 run --env PATH=/home/agent/bin:/usr/bin:/bin -- sh -c "curl -s $URL"
 equal "what agents put in a program's place is not it" "126 " "$STATUS $OUT"
@@ -128,12 +127,9 @@ run --env PATH=/home/agent/bin:/usr/bin:/bin -- sh -c "/usr/bin/curl -s $URL"
 equal "but by its path it is" "0 fetched" "$STATUS $OUT"
 inside mkfifo -m 666 /workspace/fifo
 run_beside -- sh -c "cat fifo; curl -s $URL"
-wait_until 10 inside pgrep -fx 'cat fifo' || bail "a launch waits"
-enforcer() {
-	pgrep -P "$PID1" -x cordon-enforcer || pgrep -P "$PID1" -f 'cordond enforcer'
-}
-kill -KILL "$(enforcer)"
-timeout 10 sh -c "echo go > '$INSIDE/workspace/fifo'"
+wait_until 30 inside pgrep -fx 'cat fifo' || bail "a launch waits"
+kill_enforcer
+timeout 60 sh -c "echo go > '$INSIDE/workspace/fifo'"
 wait "$BESIDE"
 equal "a new enforcer foresees the same" "0 go fetched" "$(cat "$WORK/beside/status") $(xargs <"$WORK/beside/out")"
 fixture_stop
@@ -152,7 +148,7 @@ of_cp() {	# NAME PLAN ALONE COMMAND…: how many of the launch's execs of cp are
 	plan=$((plan + $(copies plan))) alone=$((alone + $(copies alone)))
 	shift 3
 	run -- "$@"
-	sleep 0.1
+	all_recorded
 	equal "$name" "0 $plan $alone" "$STATUS $(copies plan) $(copies alone)"
 }
 echo line >"$INSIDE/workspace/f"
@@ -175,14 +171,14 @@ for wait in 0.03 0.05 0.08; do
 	(WORK=$WORK/killed && mkdir -p "$WORK" && run -- bash -c "$heavy; echo ran >> /workspace/count") 2>/dev/null &
 	pid=$!
 	sleep "$wait"	# anywhere in it
-	kill -KILL "$(enforcer)"
+	kill_enforcer
 	wait "$pid"
 	case $(cat "$WORK/killed/status") in
 	0) equal "the next one judges, and it runs once ($wait)" ran "$(cat "$INSIDE/workspace/count")" ;;
 	137) check "its first exec was in flight ($wait)" test ! -e "$INSIDE/workspace/count" ;;
 	*) not_ok "an enforcer that dies while it judges ($wait)" "$(cat "$WORK/killed/status" "$WORK/killed/err")" ;;
 	esac
-	wait_until 10 inside $CORDON health
+	wait_until 30 healthy
 done
 fixture_stop
 

@@ -12,12 +12,6 @@ listen 10.99.0.1 8000 0 "$WORK/one"
 listen 10.99.0.2 8000 0 "$WORK/two"
 ONE=$WORK/one
 reach() { echo "exec 3<>/dev/tcp/$1/8000 && echo reached"; }
-has_record() { [ "$(records "$@")" -gt 0 ]; }
-seen() {	# NAME CONDITION…: as recorded, however slow the log's writer is
-	local name=$1
-	shift
-	check "$name" wait_until 30 has_record "$@"
-}
 reaches() {	# NAME HOW-OFTEN ADDRESS [RUN-OPTION…]: by what the server saw
 	local name=$1 expected=$2 address=$3 counted=$ONE before
 	[ "$address" = 10.99.0.1 ] || counted=$WORK/two
@@ -40,22 +34,22 @@ reaches "and the other one" 1 10.99.0.2
 reaches "in a launch's own scope as well" 1 10.99.0.1 --scope 10.99.0.1
 reaches "by a range with the port" 1 10.99.0.1 --scope '10.99.0.0/24:8000'
 reaches "not outside it" 0 10.99.0.2 --scope 10.99.0.1
-seen "which the record of the connect says" type=syscall decision=deny rule.id=network.scope 'reason~the scope of this launch'
-seen "and that of the launch" type=cmd_begin scope=10.99.0.1
+recorded "which the record of the connect says" type=syscall decision=deny rule.id=network.scope 'reason~the scope of this launch'
+recorded "and that of the launch" type=cmd_begin scope=10.99.0.1
 reaches "not at another port" 0 10.99.0.1 --scope 10.99.0.1:8001
 reaches "not where only names are" 0 10.99.0.1 --scope a.test
 reaches "not by a mapped address" 0 ::ffff:10.99.0.2 --scope 10.99.0.1
 reaches "and a launch without limits is as before" 1 10.99.0.2
 run --mode observe --scope a.test -- curl -s http://b.test/
 refused "a text that names another target"
-seen "is recorded with the scope" type=cmd_begin decision=deny rule.id=observe.outside scope=a.test
+recorded "is recorded with the scope" type=cmd_begin decision=deny rule.id=observe.outside scope=a.test
 run --mode observe -- curl -s http://b.test/
 equal "and passes without the limit, to where no name resolves" 6 "$STATUS"
 for url in http://b.test/ http://b.test:80/ 'http://{a,b}.test/' http://a.test.b.test/ http://a.test@b.test/ http://10.99.0.2:8000/ http://0x0a630002:8000/; do
 	run_script "curl -s '$url'" --mode observe --scope a.test
 	equal "an exec that names another target: $url" 126 "$STATUS"
 done
-seen "is recorded" type=syscall sys.name=execve decision=deny rule.id=observe.outside
+recorded "is recorded" type=syscall sys.name=execve decision=deny rule.id=observe.outside
 run_script 'curl -s http://a.test/' --mode observe --scope a.test
 equal "and one of its own passes" 6 "$STATUS"
 
@@ -93,12 +87,12 @@ reads "nor through /proc" "" /proc/self/root/srv/target --roots strict
 reads "that link leads on otherwise" untouched /workspace/link
 run --roots strict -- cat /srv/target
 refused "a text that names it"
-seen "is recorded with the roots" type=cmd_begin decision=deny tag=outside_root roots=strict
+recorded "is recorded with the roots" type=cmd_begin decision=deny tag=outside_root roots=strict
 run_script '/srv/allow/ok' --roots strict
 equal "what cannot be read does not run" 126 "$STATUS"
 run_script '/srv/allow/ok'
 equal "and does otherwise" 0 "$STATUS"
-seen "a launch's roots are in its record" type=cmd_begin decision=allow roots=strict
+recorded "a launch's roots are in its record" type=cmd_begin decision=allow roots=strict
 run --roots standard -- true
 succeeded "the policy's own roots may be asked for"
 refuses_option "looser ones" "never loosen" --roots open
@@ -132,7 +126,7 @@ fixture_start guarded allow
 listen 10.99.0.1 8000 0 "$WORK/three"
 ONE=$WORK/three
 reaches "a launch's own scope opens nothing" 0 10.99.0.1 --scope 10.99.0.1
-seen "as without it" type=syscall decision=deny rule.id=network.private_10
+recorded "as without it" type=syscall decision=deny rule.id=network.private_10
 fixture_stop
 fixture_start off allow
 refuses_option "in off there is no scope to hold" "mode off" --scope 10.99.0.1

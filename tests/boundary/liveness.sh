@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 fixture_start guarded allow
 attack=/srv/bin/attack-liveness
-enforcer=$(pgrep -P "$PID1" -x cordon-enforcer)
+enforcer=$(enforcer)
 
 descriptors() {	# but those of processes that called: there are at most 64
 	ls -l "/proc/$enforcer/fd" | grep -v -c pidfd
@@ -22,7 +22,7 @@ before="$(descriptors) $(threads)" memory=$(resident)
 run --agent kills -- $attack kills 10000
 note "$OUT"
 matches "10,000 kills hit every call" 'kills=10000 between=[0-9]+ open=[1-9][0-9]* connect=[1-9][0-9]* send=[1-9][0-9]* exec=[1-9]' "$OUT"
-wait_until 5 eval '[ "$(descriptors) $(threads)" = "$before" ]'
+wait_until 30 eval '[ "$(descriptors) $(threads)" = "$before" ]'
 equal "they leave no descriptor and no thread" "$before" "$(descriptors) $(threads)"
 grown=$(($(resident) - memory))
 check "and no memory ($grown KiB more than after 500)" test "$grown" -lt 2048
@@ -40,12 +40,12 @@ group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 if [ -n "$group" ] && mkdir "$group/cordon-test-$$" 2>/dev/null && [ -e "$group/cordon-test-$$/cgroup.freeze" ]; then
 	group=$group/cordon-test-$$
 	run_beside -- /srv/bin/attack-processes hammer 4 3
-	wait_until 5 pgrep --ns "$PID1" --nslist pid -x attack-processe
+	wait_until 30 pgrep --ns "$PID1" --nslist pid -x attack-processe
 	freezes=0
 	for i in $(seq 1 24); do
 		pgrep --ns "$PID1" --nslist pid -x attack-processe | while read -r pid; do echo "$pid" >"$group/cgroup.procs"; done 2>/dev/null
 		echo 1 >"$group/cgroup.freeze"
-		wait_until 2 grep -q 'frozen 1' "$group/cgroup.events" && freezes=$((freezes + 1))
+		wait_until 30 grep -q 'frozen 1' "$group/cgroup.events" && freezes=$((freezes + 1))
 		[ "$i" -ne 5 ] || alive "alive while a launch is frozen"
 		echo 0 >"$group/cgroup.freeze"
 	done
@@ -61,7 +61,7 @@ fi
 
 # ---- memory that is hard to read ----
 run_beside --timeout 30 -- $attack locked 3
-wait_until 20 grep -q holding "$WORK/beside/out" || bail "a caller that holds its mmap_lock" "$(cat "$WORK/beside/err")"
+wait_until 60 grep -q holding "$WORK/beside/out" || bail "a caller that holds its mmap_lock" "$(cat "$WORK/beside/err")"
 for i in 1 2 3; do alive "alive while a caller's memory is locked most of the time"; done
 wait "$BESIDE"
 note "$(cat "$WORK/beside/out")"

@@ -20,12 +20,8 @@ value() {	# KEY of "KEY=VALUE …" in OUT
 	sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" <<<"$OUT"
 }
 
-enforcer() {
-	inside pgrep -x cordon-enforcer
-}
-
 descriptors() {	# but those of processes that called: there are at most 64
-	ls -l "/proc/$PID1/root/proc/$(enforcer)/fd" | grep -v -c 'pidfd'
+	ls -l "/proc/$(enforcer)/fd" | grep -v -c 'pidfd'
 }
 
 fixture_start
@@ -36,7 +32,7 @@ inside ip address add 198.50.0.1/24 dev nowhere0
 inside ip neigh add $NOWHERE lladdr 02:00:00:00:00:01 dev nowhere0 nud permanent
 inside sysctl -qw net.ipv4.ip_unprivileged_port_start=53
 inside python3 -c "$(cat "$HERE/count_datagrams.py")" $DENIED $PORT >"$WORK/arrived" &
-wait_until 5 grep -q ready "$WORK/arrived" || bail "the receiver"
+wait_until 30 grep -q ready "$WORK/arrived" || bail "the receiver"
 
 # ---- every form of an address
 
@@ -103,7 +99,7 @@ print("ready", flush=True)
 while True:
 	for ready in select.select(sockets, [], [])[0]:
 		print("arrived", ready.accept() if ready is sockets[0] else ready.recv(9), flush=True)' >"$WORK/abstract" &
-wait_until 5 grep -q ready "$WORK/abstract" || bail "abstract sockets"
+wait_until 30 grep -q ready "$WORK/abstract" || bail "abstract sockets"
 for threads in '' threads; do
 	for name in roots-stream roots-dgram; do
 		run -- $MESSAGES abstract $name $threads
@@ -146,13 +142,20 @@ same_as_native_script "as native: resolver, asyncio, multiprocessing; two proces
 
 run --agent canary -- $MESSAGES canary 5
 before=$(descriptors)
-run -- $MESSAGES hang $NOWHERE 80 200 5 &
-hanging=$!
-sleep 1.5
-run --agent canary -- $MESSAGES canary 300
-check "200 connects to nowhere hold nobody up: $OUT (microseconds)" test "$(value p99)" -lt 20000
-wait $hanging
-wait_until 5 eval '[ "$(descriptors)" -le $((before + 1)) ]'
+run_beside -- $MESSAGES hang $NOWHERE 80 200 100
+wait_until 60 eval '[ "$(descriptors)" -ge $((before + 200)) ]' || not_ok "200 connects wait"
+canary_p99() {	# HOW: as fast as can be asked for now
+	$1 $MESSAGES canary 300
+	value p99
+}
+for try in 1 2 3 4 5; do	# a machine that is busy with something else is late, too
+	p99=$(canary_p99 "run --agent canary --") alone=$(canary_p99 native)
+	[ "$p99" -ge 20000 ] && [ "$p99" -ge $((4 * alone)) ] || break
+done
+check "200 connects to nowhere hold nobody up (99 % within $p99 µs, $alone µs without Cordon)" test "$p99" -lt 20000 -o "$p99" -lt $((4 * alone))
+pkill -KILL --ns "$PID1" --nslist pid -x attack-messages
+wait "$BESIDE"
+wait_until 30 eval '[ "$(descriptors)" -le $((before + 1)) ]'
 check "nothing is left of them in the enforcer ($before descriptors before, $(descriptors) now)" test "$(descriptors)" -le $((before + 1))
 
 # ---- the enforcer dies
@@ -162,7 +165,7 @@ for threads in '' threads; do
 	storm=$!
 	for i in 1 2; do
 		sleep 1.2
-		inside pkill -KILL -x cordon-enforcer
+		kill_enforcer
 	done
 	wait $storm
 	read_results
@@ -171,11 +174,11 @@ for threads in '' threads; do
 		"$(value doubled) $(value lost) $(value other) $(value enosys)"
 	check "what arrived is what was done" test "$(value arrived)" -ge "$(value done)" -a "$(value arrived)" -le $(($(value done) + $(value unknown)))
 done
-wait_until 10 inside $CORDON health
+wait_until 30 healthy
 run -- $MESSAGES waits $NOWHERE 80 &
 waits=$!
 sleep 0.1
-inside pkill -KILL -x cordon-enforcer
+kill_enforcer
 wait $waits
 read_results
 equal "a connect that waits goes on under the next enforcer" "blocking 1" "$(grep ^blocking <<<"$OUT")"

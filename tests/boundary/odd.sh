@@ -49,7 +49,7 @@ recorded "a record names the program that was executed, whatever the process say
 # ---- descriptors from a looser launch ----
 run -- mkdir /workspace/pass
 run_beside --agent giver -- /srv/bin/attack-pass give /workspace/pass/file /workspace/pass/socket @giver
-wait_until 5 grep -q giving "$WORK/beside/out" || bail "a launch that hands out descriptors" "$(cat "$WORK/beside/err")"
+wait_until 30 grep -q giving "$WORK/beside/out" || bail "a launch that hands out descriptors" "$(cat "$WORK/beside/err")"
 run --agent giver --mode observe -- /srv/bin/attack-pass take /workspace/pass/socket @giver
 equal "guarded and observe may write the same files, and pass them" "take /workspace/pass/socket wrote take @giver wrote" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
 run --agent taker --mode observe -- /srv/bin/attack-pass take /workspace/pass/socket @giver

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 fixture_start off
 
-enforcer=$(pgrep -P "$PID1" | head -n 1)
+enforcer=$(enforcer)
 inside_pid() {	# NAME: its number in the container's pid namespace
 	inside pgrep -o -x "$1"
 }
@@ -33,7 +33,7 @@ pid_of() {	# COMM: its number in the container
 	inside pgrep -o -x "$1"
 }
 run_beside --agent keeps -- sleep 60
-wait_until 5 inside pgrep -x sleep || bail "a launch that stays"
+wait_until 30 inside pgrep -x sleep || bail "a launch that stays"
 attack() {	# WHICH: everything at each of Cordon's processes, as root
 	local pid name
 	for name in cordond cordon-enforcer cordon-zygote cordon-keeper; do
@@ -47,9 +47,9 @@ attack() {	# WHICH: everything at each of Cordon's processes, as root
 }
 attack "at first"
 recorded "tracing the enforcer is recorded" decision=deny sys.name=ptrace rule.id=boundary.process
-kill -KILL "$enforcer"
-wait_until 5 inside $CORDON health || bail "another enforcer"
-enforcer=$(pgrep -P "$PID1" -x cordon-enforcer)
+kill_enforcer
+wait_until 30 healthy || bail "another enforcer"
+enforcer=$(enforcer)
 attack "after a restart"
 # A process group outlives its leader: the keepers of a zygote that died stand in one.
 keeper=$(pid_of cordon-keeper)
@@ -57,7 +57,7 @@ group=$(inside ps -o pgid= -p "$keeper" | tr -d ' ')
 zygote=$(pgrep --ns "$PID1" --nslist pid -x cordon-zygote | while read -r pid; do grep -q "^NSpid:.*[[:space:]]$group$" "/proc/$pid/status" && echo "$pid"; done)
 check "a keeper stands in its zygote's group" test -n "$zygote"
 kill -KILL "$zygote"
-wait_until 5 test ! -e "/proc/$zygote"
+wait_until 30 test ! -e "/proc/$zygote"
 run --agent attacker2 --user root -- python3 -c 'import os, sys
 try: os.kill(-int(sys.argv[1]), 9); print("killed")
 except PermissionError: print("refused")' "$group"
@@ -80,7 +80,7 @@ check "PID 1 lives" kill -0 "$PID1"
 kill -KILL "$(pgrep --ns "$PID1" --nslist pid -x sleep)" 2>/dev/null
 wait "$BESIDE"
 run_beside --agent holder --user root -- /srv/bin/attack-leases /etc/passwd /etc/group /etc/hosts /srv/policies/policy.json
-wait_until 5 grep -q holding "$WORK/beside/out" || bail "root holds leases"
+wait_until 30 grep -q holding "$WORK/beside/out" || bail "root holds leases"
 equal "root has leases" 4 "$(grep -c '^lease .* ok$' "$WORK/beside/out")"
 alive "alive while root has leases on what everybody opens"
 run --agent new --mode guarded -- true

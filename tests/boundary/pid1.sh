@@ -13,7 +13,7 @@ lines() {
 bad() {
 	local name=$1 code=$2 pattern=$3 status=0
 	shift 3
-	env "${ENVIRONMENT[@]}" timeout 10 "$CORDOND" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || status=$?
+	env "${ENVIRONMENT[@]}" timeout 60 "$CORDOND" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null || status=$?
 	if [ "$status" -eq "$code" ] && [ "$(lines)" -eq 1 ] && grep -Eq -- "$pattern" "$WORK/err"; then
 		ok "$name"
 	else
@@ -47,7 +47,7 @@ command -v mitmdump >/dev/null || { ok "mitmproxy # SKIP not installed"; exit 0;
 
 # A whole start with the proxy, and its stop.
 start --mode off --policy "$WORK/policies" init
-check "ready, with the proxy" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "ready, with the proxy" wait_until 100 grep -q '^cordon: state ready' "$WORK/log"
 equal "states in their order" "boot starting ready" "$(sed -n 's/^cordon: state \([a-z]*\):.*/\1/p' "$WORK/log" | uniq | tr '\n' ' ' | sed 's/ $//')"
 equal "the proxy runs as its own user" cordon-proxy "$(inside ps -o user:20= -C mitmdump | sed 's/ *$//' | head -n 1)"
 equal "in a session of its own, without a terminal" '?' "$(inside ps -o tty= -C mitmdump | head -n 1)"
@@ -64,30 +64,30 @@ cd /run && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes 
 exec openssl s_server -quiet -accept 127.0.0.1:8443 -cert t.pem -key t.key -www
 SERVE
 inside sh "$WORK/serve" >/dev/null 2>&1 </dev/null &
-wait_until 10 inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/8443'
+wait_until 30 inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/8443'
 equal "a target nobody signed is refused by the proxy, not by the client" 502 \
 	"$(inside sh -c '. /etc/profile.d/proxy.sh; curl -s --noproxy "" -o /dev/null -w "%{http_code}" https://localhost:8443/; :')"
 first=$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)
 kill -KILL "$(pgrep -P "$OUTER" -f mitmdump)"
-check "a killed proxy is noticed" wait_until 10 grep -q 'state degraded: waiting for proxy mitmproxy' "$WORK/log"
-check "and comes back" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
-check "the agents' browser database holds the CA" wait_until 20 inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
+check "a killed proxy is noticed" wait_until 30 grep -q 'state degraded: waiting for proxy mitmproxy' "$WORK/log"
+check "and comes back" wait_until 100 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
+check "the agents' browser database holds the CA" wait_until 60 inside setpriv --reuid=61998 --regid=61998 --clear-groups certutil -L -d sql:/run/agent/.pki/nssdb -n "Cordon CA"
 equal "with the same CA" "$first" "$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)"
 begun=$(date +%s%N)
 kill -TERM "$OUTER"
-ended 12
+ended 60
 equal "TERM from outside ends it with 0" 0 "$status"
 check "well inside ten seconds" test $((($(date +%s%N) - begun) / 1000000)) -lt 8000
 
 # A mode nobody knows, from the environment, is guarded and loudly recorded; the enforcer may be killed; the log is sealed at the end.
 CORDON_MODE=lenient start --state-dir "$WORK/state" --policy "$WORK/policies" init
-check "an unknown mode in the environment does not stop the start" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "an unknown mode in the environment does not stop the start" wait_until 100 grep -q '^cordon: state ready' "$WORK/log"
 check "it is said" grep -q '^cordon: CORDON_MODE has an unknown mode; guarded is used' "$WORK/log"
 kill -KILL "$(pgrep -P "$OUTER" -f '^cordond enforcer')"
-check "a killed enforcer is noticed" wait_until 5 grep -q '^cordon: state degraded: the enforcer is being restarted' "$WORK/log"
+check "a killed enforcer is noticed" wait_until 30 grep -q '^cordon: state degraded: the enforcer is being restarted' "$WORK/log"
 check "and replaced within a second or so" wait_until 3 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
 kill -TERM "$OUTER"
-ended 12
+ended 60
 equal "it ends with 0" 0 "$status"
 log=$(find "$WORK/state/audit" -name 'audit-*.jsonl' | sort | tail -n 1)
 check "the unknown mode is recorded as high" bash -c "grep '\"type\":\"policy_load\"' '$log' | grep '\"value\":\"lenient\"' | grep -q '\"sev\":\"high\"'"
@@ -103,12 +103,12 @@ equal "a taken port is 114" 114 "$status"
 check "with what the proxy said about it" grep -Eqi '^cordon: proxy mitmproxy ended .*(address already in use|port)' "$WORK/log"
 echo 'sed -i /^cordon-proxy:/d /etc/passwd' >"$WORK/before"
 start --mode off --policy "$WORK/policies" init
-ended 30
+ended 60
 equal "a proxy without its user is 112" 112 "$status"
 check "and says so" grep -q '^cordon: proxy mitmproxy: user cordon-proxy is not in /etc/passwd' "$WORK/log"
 echo 'mount --bind /dev/null /usr/bin/openssl' >"$WORK/before"
 start --mode off --policy "$WORK/policies" init
-ended 30
+ended 60
 equal "no usable openssl is 112" 112 "$status"
 check "and says so too" grep -q '^cordon: no CA for the proxy: openssl' "$WORK/log"
 rm -f "$WORK/before"
@@ -121,14 +121,14 @@ echo "mount -t tmpfs -o mode=0755 tmpfs /usr/local/bin && install -m 755 '$ROOT/
 export STRIX_CAIDO_ALLOWED_DOMAINS='ui.one.test, ui.two.test,'
 start --mode off --policy "$WORK/caido" --state-dir "$WORK/state" init
 unset STRIX_CAIDO_ALLOWED_DOMAINS
-check "the stand-in for Caido becomes ready as Strix's image asks it" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "the stand-in for Caido becomes ready as Strix's image asks it" wait_until 100 grep -q '^cordon: state ready' "$WORK/log"
 equal "it got the CA of this start" "$(inside openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint)" \
 	"$(inside sh -c 'openssl pkcs12 -in /run/cordon-ca/ca.p12 -passin pass: -nokeys 2>/dev/null | openssl x509 -noout -fingerprint')"
 check "whose PKCS#12 file is the proxy's alone" inside setpriv --reuid=61998 --regid=61998 --clear-groups sh -c '! cat /run/cordon-ca/ca.p12'
-check "and its domains" wait_until 5 grep -q '^domains: ui.one.test ui.two.test$' "$WORK/state/logs/caido.log"
+check "and its domains" wait_until 30 grep -q '^domains: ui.one.test ui.two.test$' "$WORK/state/logs/caido.log"
 equal "its data folder is its user's" "700 cordon-proxy" "$(inside stat -c '%a %U' /var/lib/cordon-caido)"
 kill -TERM "$OUTER"
-ended 12
+ended 60
 rm -rf "$WORK/state"
 echo 'sed -i "s/pass:\"/pass:x\"/" /usr/local/bin/caido-cli' >>"$WORK/before"
 start --mode off --policy "$WORK/caido" init
@@ -145,12 +145,12 @@ rm -f "$WORK/before"
 # A proxy that stands still is found by asking it, and replaced. (The shipped file asks every 15 s: here more often.)
 sed -i 's/"alive_ms": 15000/"alive_ms": 500/' "$WORK/policies/services/mitmproxy.json"
 start --mode off --policy "$WORK/policies" init
-check "ready" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "ready" wait_until 100 grep -q '^cordon: state ready' "$WORK/log"
 kill -STOP "$(pgrep -P "$OUTER" -f mitmdump)"
-check "a proxy that stands still is noticed" wait_until 15 grep -q 'service mitmproxy: does not answer any more: port 48080 accepts, but does not answer' "$WORK/log"
-check "and replaced" wait_until 60 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
+check "a proxy that stands still is noticed" wait_until 100 grep -q 'service mitmproxy: does not answer any more: port 48080 accepts, but does not answer' "$WORK/log"
+check "and replaced" wait_until 100 bash -c "[ \$(grep -c '^cordon: state ready' '$WORK/log') = 2 ]"
 kill -TERM "$OUTER"
-ended 12
+ended 60
 
 # The launch user takes the host's ids, also of what its home holds; what lies outside by another name, or is behind a link, does not change.
 cp -r "$ROOT/policies" "$WORK/plain"
@@ -171,30 +171,30 @@ host_user() {	# VARIABLE=VALUE…: a start with these
 owner() { inside stat -c '%u:%g' "$1"; }
 given() { [ "$(owner /run/agent/deep/er/file)" = 4242:4343 ] && [ "$(inside find /run/agent/deep -uid 61998 -links 1 | wc -l)" = 0 ]; }
 host_user STRIX_HOST_UID=4242 STRIX_HOST_GID=4343
-check "ready with the host's ids" wait_until 20 grep -q '^cordon: state ready' "$WORK/log"
+check "ready with the host's ids" wait_until 100 grep -q '^cordon: state ready' "$WORK/log"
 ready_s=$(sed -n 's/^cordon: state ready.*(\([0-9.]*\) s).*/\1/p' "$WORK/log")
 note "ready after $ready_s s, with a home of 3,000 files to give"
 equal "a launch has them" "4242 4343" "$(inside "$BUILD/cordon" run --cwd / -- sh -c 'echo $(id -u) $(id -g)')"
 equal "and works in its home at once" 4242:4343 "$(inside "$BUILD/cordon" run --cwd / -- sh -c 'echo x >~/new && stat -c %u:%g ~/new' 2>&1)"
-check "what the home holds becomes the user's" wait_until 20 given
+check "what the home holds becomes the user's" wait_until 60 given
 equal "not what lies outside too, behind a link, or is root's" "61998:61998 61998:61998 0:0" "$(owner /run/outside) $(owner /run/pointed) $(owner /run/agent/deep/roots)"
-check "and that is said" wait_until 5 bash -c "$(declare -f inside); OUTER=$OUTER; inside '$BUILD/cordon' status | grep -q 'host-user.*ready'"
+check "and that is said" wait_until 30 bash -c "$(declare -f inside); OUTER=$OUTER; inside '$BUILD/cordon' status | grep -q 'host-user.*ready'"
 equal "nothing is left to be done at the next start" "" "$(ls "$WORK/state/host-user" 2>/dev/null)"
 kill -TERM "$OUTER"
-ended 12
+ended 60
 # A start that was interrupted: the next one goes on.
 echo 'sed -i s/^agent:x:61998:61998:/agent:x:4242:4343:/ /etc/passwd; mkdir -p "$work/state"; chmod 700 "$work/state"; echo 61998 61998 >"$work/state/host-user"' >>"$WORK/before"
 host_user STRIX_HOST_UID=4242 STRIX_HOST_GID=4343
-wait_until 20 grep -q '^cordon: state ready' "$WORK/log"
-check "an interrupted one is ended at the next start" wait_until 20 given
+wait_until 100 grep -q '^cordon: state ready' "$WORK/log"
+check "an interrupted one is ended at the next start" wait_until 60 given
 kill -TERM "$OUTER"
-ended 12
+ended 60
 host_user STRIX_HOST_UID=61999
-ended 10
+ended 60
 equal "the proxy's uid is nobody else's: 110" 110 "$status"
 check "with the reason" grep -q '^cordon: uid 61999 is cordon-proxy in this image' "$WORK/log"
 host_user STRIX_HOST_UID=many
-ended 10
+ended 60
 equal "a uid that is no number: 110" 110 "$status"
 check "with its variable" grep -q '^cordon: STRIX_HOST_UID: expected a number' "$WORK/log"
 rm -rf "$WORK/state"
@@ -202,9 +202,9 @@ rm -rf "$WORK/state"
 # Read-only places: less trust, still a container.
 echo 'mount -o remount,ro /etc' >"$WORK/before"
 start --mode off --policy "$WORK/policies" init
-check "with /etc read-only it becomes ready all the same" wait_until 60 grep -q '^cordon: state ready' "$WORK/log"
+check "with /etc read-only it becomes ready all the same" wait_until 100 grep -q '^cordon: state ready' "$WORK/log"
 check "and says what is degraded" grep -q '^cordon: trust is degraded: .*Read-only' "$WORK/log"
 check "the bundle is in the spare folder" inside test -s /run/cordon-trust/bundle.pem
 kill -TERM "$OUTER"
-ended 12
+ended 60
 equal "it ends with 0" 0 "$status"

@@ -56,7 +56,7 @@ start() {
 	unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$CORDOND" "$@" >"$WORK/log" 2>&1 </dev/null &
 	unshared=$!
 	UNSHARED=$unshared
-	wait_until 5 pgrep -P "$unshared" || return 1
+	wait_until 30 pgrep -P "$unshared" || return 1
 	OUTER=$(pgrep -P "$unshared" | head -n 1)
 }
 

@@ -14,9 +14,9 @@ run -- $attack descriptors
 equal "a launch has three descriptors" "fd 0 fd 1 fd 2" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
 run -- sh -c "$attack descriptors | cat"
 equal "and so have its children" "fd 0 fd 1 fd 2" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
-run --agent other -- sleep 20 &
+(WORK=$WORK/sleeps && mkdir "$WORK" && run --agent other -- sleep 300) 2>/dev/null &
 beside=$!
-sleep 0.3
+wait_until 30 inside pgrep -fx 'sleep 300' || bail "another agent's launch runs"
 run -- $attack look
 equal "nothing of another process can be opened: no memory, descriptor, root, namespace" "" "$(grep opened <<<"$OUT" | head)"
 matches "and all were looked at" looked "$OUT"
@@ -32,7 +32,7 @@ run --user root -- $attack act
 equal "as root neither" "" "$(grep done <<<"$OUT" | grep -v kill-0)"
 matches "as root all were tried" acted "$OUT"
 check "the other agent's launch still runs" kill -0 "$beside"
-target=$(inside sh -c 'for p in /proc/[0-9]*; do [ "$(cat $p/comm 2>/dev/null)" = sleep ] && echo ${p#/proc/}; done')
+target=$(inside pgrep -fx 'sleep 300')
 run --agent third -- $attack signal "$target"
 equal "a launch of one agent cannot signal one of another" "signal EPERM" "$OUT"
 run --agent other -- $attack signal "$target"
@@ -42,7 +42,7 @@ RUNNER=run_below run_beside --agent other -- sh -c 'exec sleep 61'
 sleeper() {
 	inside sh -c 'for p in /proc/[0-9]*; do [ "$(tr "\0" " " <$p/cmdline)" = "sleep 61 " ] && echo ${p#/proc/}; done; true' 2>/dev/null | grep .
 }
-wait_until 10 sleeper || bail "another agent's process"
+wait_until 30 sleeper || bail "another agent's process"
 target=$(sleeper)
 keeper=$(inside sh -c "awk '/^PPid:/ { print \$2 }' /proc/$target/status")
 write_files='for f in "$@"; do (echo 700 >"$f") 2>/dev/null && echo "wrote $f"; done; echo tried'
@@ -64,22 +64,26 @@ alive "alive after all that"
 
 # ---- a process group whose leader has ended ----
 cat >"$INSIDE/srv/bin/leaderless.py" <<'PY'
-import os, signal, sys, time
+import os, time
+ended, ends = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         open("/workspace/group", "w").write(str(os.getpgrp()))
         print("stays", flush=True)
-        time.sleep(3)
+        for i in range(2000):
+            if os.path.exists("/workspace/over"): break
+            time.sleep(0.05)
         print("stayed", flush=True)
     os._exit(0)
 os.wait()
-time.sleep(3.3)
+os.close(ends)
+os.read(ended, 1)
 PY
 for user in agent root; do
-	rm -f "$INSIDE/workspace/group"
+	rm -f "$INSIDE"/workspace/{group,over}
 	RUNNER=run_below run_beside --agent leaderless -- python3 /srv/bin/leaderless.py
-	wait_until 5 grep -q stays "$WORK/beside/out" || bail "a group without its leader" "$(cat "$WORK/beside/err")"
+	wait_until 30 grep -q stays "$WORK/beside/out" || bail "a group without its leader" "$(cat "$WORK/beside/err")"
 	run --agent third --user $user -- python3 -c 'import os, resource, sys
 g = int(open("/workspace/group").read())
 def attempt(name, act):
@@ -89,6 +93,8 @@ attempt("group", lambda: os.kill(-g, 9))
 attempt("killpg", lambda: os.killpg(g, 19))
 attempt("priority", lambda: os.setpriority(os.PRIO_PGRP, g, 19))'
 	equal "$user of another agent: no signal, no stop, no priority" "" "$(grep done <<<"$OUT")"
+	matches "all were tried ($user)" 'priority [A-Z]' "$OUT"
+	touch "$INSIDE/workspace/over"
 	wait "$BESIDE"
 	matches "the group lives ($user)" stayed "$(cat "$WORK/beside/out")"
 done
@@ -96,7 +102,7 @@ done
 # ---- leases and locks on what the supervisor, or everybody, opens ----
 for user in root agent; do
 	run_beside --agent holder --user $user -- /srv/bin/attack-leases /etc/passwd /etc/group /etc/hosts /srv/policies/policy.json /srv/bin/attack-canary /bin/sh /workspace/lock
-	wait_until 5 grep -q holding "$WORK/beside/out" || bail "somebody holds locks" "$(cat "$WORK/beside/err")"
+	wait_until 30 grep -q holding "$WORK/beside/out" || bail "somebody holds locks" "$(cat "$WORK/beside/err")"
 	equal "$user gets no lease" "" "$(grep '^lease .* ok$' "$WORK/beside/out")"
 	alive "alive while $user holds what locks there are"
 	run --user other -- sh -c 'id -un'
@@ -108,10 +114,10 @@ recorded "leases are recorded" decision=deny sys.name=fcntl errno=EINVAL
 
 # ---- ends ----
 planted() {
-	wait_until 5 sh -c "[ \$(pgrep -c -x $1) -ge ${2:-13} ]"
+	wait_until 30 sh -c "[ \$(pgrep -c -x $1) -ge ${2:-13} ]"
 }
 gone() {
-	wait_until 10 sh -c "! pgrep -x $1"
+	wait_until 30 sh -c "! pgrep -x $1"
 }
 run_beside -- $attack plant tree-client
 planted tree-client || bail "a tree of 13 stands" "$(cat "$WORK/beside/out" "$WORK/beside/err")"

@@ -41,10 +41,6 @@ load() {	# SECONDS: two launches, into $WORK/hammer and $WORK/connects
 	LOAD2=$!
 }
 
-enforcer() {
-	pgrep -P "$PID1" -x cordon-enforcer || pgrep -P "$PID1" -f 'cordond enforcer'
-}
-
 judge_load() {	# NAME MAY-BE-KILLED
 	local hammered connected killed
 	wait "$LOAD1" "$LOAD2"
@@ -65,13 +61,15 @@ load 6
 sleep 1
 launches=0 failed=0 kills=0
 for i in 1 2 3; do
-	kill -KILL "$(enforcer)" && kills=$((kills + 1))
+	pid=$(enforcer)
+	kill -KILL "$pid" && kills=$((kills + 1))
 	for j in 1 2 3 4; do	# launches meet the gap
 		run --agent "gap$j" -- sh -c 'echo here'
 		launches=$((launches + 1))
 		[ "$STATUS$OUT" = 0here ] || { failed=$((failed + 1)); note "launch $j after kill $i: $STATUS $OUT $ERR"; }
 	done
-	sleep 0.4
+	wait_until 30 test ! -e "/proc/$pid"
+	sleep 0.4	# the load meets each of them
 done
 equal "three enforcers were killed" 3 "$kills"
 judge_load "killed" 18
@@ -94,16 +92,18 @@ fixture_start guarded allow
 run -- true
 hung=0 odd=0
 for i in 1 2 3 4; do
-	(WORK=$WORK/start$i && mkdir "$WORK" && RUN_SECONDS=15 run --agent "start$i" -- echo here) &
+	(WORK=$WORK/start$i && mkdir "$WORK" && RUN_SECONDS=60 run --agent "start$i" -- echo here) &
 	waits[i]=$!
+	pid=$(enforcer)
 	sleep "0.0$((i + 1))"	# the client is there after some 20 ms, the launch after 40
-	kill -KILL "$(enforcer)" 2>/dev/null
+	kill -KILL "$pid"
 	wait "${waits[i]}"
 	status=$(cat "$WORK/start$i/status")
 	[ "$status" -ne 124 ] || hung=$((hung + 1))
 	# 137: it died between the judgement of its first exec and the check, with the tracer. That is the price of never running what nobody checked.
 	[ "$status" -eq 0 ] || [ "$status" -eq 137 ] || { odd=$((odd + 1)); note "$status: $(cat "$WORK/start$i/err")"; }
-	wait_until 5 inside $CORDON health
+	wait_until 30 test ! -e "/proc/$pid"
+	wait_until 30 healthy
 done
 equal "a launch that meets its enforcer's death never hangs" 0 "$hung"
 equal "and none fails in another way than its exec did" 0 "$odd"
@@ -120,27 +120,32 @@ for n in range(10000):
 PY
 (WORK=$WORK/lost && mkdir "$WORK" && run_script "exec python3 /srv/bin/writes.py" --agent lost) &
 lost=$!
-wait_until 10 test -s "$INSIDE/workspace/beat" || bail "a launch that writes runs"
+wait_until 30 test -s "$INSIDE/workspace/beat" || bail "a launch that writes runs"
 # Until PID 1 says so, and each of them once: one that was killed can still be seen for a while, and is no second death.
 killed=
 for ((i = 0; i < 2000; i++)); do
 	! grep -q 'state degraded: the enforcer ended too often' "$WORK/log" || break
-	pid=$(enforcer)
+	pid=$(enforcer_pid)
 	[ -n "$pid" ] && [ "$pid" != "$killed" ] && kill -KILL "$pid" && killed=$pid
 	sleep 0.01
 done
-check "PID 1 gives up" wait_until 10 grep -q 'state degraded: the enforcer ended too often: nothing is launched' "$WORK/log"
+check "PID 1 gives up" wait_until 30 grep -q 'state degraded: the enforcer ended too often: nothing is launched' "$WORK/log"
+writer=$(pgrep --ns "$PID1" --nslist pid -f '^python3 /srv/bin/writes.py')
+held() {	# its open is with a listener that nobody reads
+	[[ $(cat "/proc/$writer/syscall") == 257\ * ]]
+}
+wait_until 30 held
 beat=$(cat "$INSIDE/workspace/beat")
 check "the launch is still there, held" inside pgrep -f writes.py
 run -- true
 equal "nothing is launched: 125" 125 "$STATUS"
 check "health says no" bash -c "$(declare -f inside); PID1=$PID1 FIXTURE_ENV=(); ! inside $CORDON health"
-check "then what was held is ended" wait_until 10 bash -c "$(declare -f inside); PID1=$PID1 FIXTURE_ENV=(); ! inside pgrep -f writes.py"
+check "then what was held is ended" wait_until 30 bash -c "$(declare -f inside); PID1=$PID1 FIXTURE_ENV=(); ! inside pgrep -f writes.py"
 equal "it wrote nothing that nobody judged" "$beat" "$(cat "$INSIDE/workspace/beat")"
 wait "$lost"
 equal "its client ends as of a killed command" 137 "$(cat "$WORK/lost/status")"
 check "PID 1 says so" grep -q 'no enforcer came back: what was held is ended (1)' "$WORK/log"
 begun=$SECONDS
 kill -TERM "$PID1"
-wait_until 10 bash -c "! kill -0 $PID1" || true
+wait_until 30 bash -c "! kill -0 $PID1" || true
 check "the container still stops at once" test $((SECONDS - begun)) -lt 8

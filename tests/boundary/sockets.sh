@@ -18,7 +18,7 @@ none_reached() {
 }
 
 inside python3 -c 'import socket; socket.create_connection(("10.99.0.1", 8000)).close()'
-sleep 0.1
+wait_until 30 grep -q accepted "$WORK/denied"
 equal "the listener works" 1 "$(connections "$WORK/denied")"
 : >"$WORK/denied"
 
@@ -110,9 +110,9 @@ alive "alive after the races"
 
 # ---- datagrams, which the kernel has no second layer for ----
 inside python3 -c "$(cat "$HERE/count_datagrams.py")" 10.99.0.1 9000 >"$WORK/datagrams" 2>/dev/null &
-wait_until 5 grep -q ready "$WORK/datagrams" || bail "a UDP listener"
+wait_until 30 grep -q ready "$WORK/datagrams" || bail "a UDP listener"
 inside python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("10.99.0.1", 9000))'
-wait_until 5 grep -q accepted "$WORK/datagrams"
+wait_until 30 grep -q accepted "$WORK/datagrams"
 : >"$WORK/datagrams"
 run -- $attack datagrams 10.99.0.1 9000
 note "$(tr '\n' ';' <<<"$OUT")"
@@ -144,7 +144,7 @@ while True:
         print("accepted", s.getsockname(), flush=True)
 PY
 inside python3 -c "$(cat "$WORK/unix.py")" >"$WORK/unix" 2>"$WORK/unix.err" &
-wait_until 5 grep -q ready "$WORK/unix" || bail "UNIX servers" "$(cat "$WORK/unix.err")"
+wait_until 30 grep -q ready "$WORK/unix" || bail "UNIX servers" "$(cat "$WORK/unix.err")"
 run -- $attack unix @roots-abstract
 equal "an abstract socket of a process outside: nothing reaches it" 0 "$(grep -c abstract "$WORK/unix")"
 matches "and it says so" 'reach (EPERM|EACCES)' "$OUT"
@@ -157,9 +157,14 @@ equal "nothing reached Cordon's folder" 0 "$(grep -c cordon "$WORK/unix")"
 # ---- as the kernel does ----
 same_as_native "errnos of connect" $attack errnos
 same_as_native "a non-blocking connect" $attack nonblocking
-run_beside --timeout 8 -- $attack hang 200 20
-sleep 1
+run_beside --timeout 100 -- $attack hang 200 90
+wait_until 30 grep -q hanging "$WORK/beside/out"
+connecting() {
+	[ "$(inside cat /proc/net/tcp | grep -c ' 02 ')" -ge 190 ]
+}
+wait_until 30 connecting
 alive "alive while 200 connects wait for a full backlog"
+pkill -KILL --ns "$PID1" --nslist pid -x attack-sockets
 wait "$BESIDE"
 alive "alive afterwards"
 none_reached "all of it"

@@ -41,13 +41,13 @@ equal "a deleted file is not visible: 125" 125 "$(status_of inside sh -c "exec 8
 equal "/dev/null" 0 "$(status_of with_stdio '</dev/null >/dev/null' '-- true')"
 run_input <(printf 'one\ntwo\n') -- cat
 equal "a pipe, to its end" "one two" "$(tr '\n' ' ' <<<"$OUT" | sed 's/ $//')"
-in_pipes timeout 20 python3 /srv/bin/terminal.py socket >"$WORK/out"
+in_pipes timeout 200 python3 /srv/bin/terminal.py socket >"$WORK/out"
 equal "a socket" "got through" "$(cat "$WORK/out")"
 equal "closed descriptors" 0 "$(status_of inside sh -c "$CORDON run -- true <&- >&- 2>&-")"
 
 # ---- terminals ----
 terminal() {
-	inside timeout 30 python3 /srv/bin/terminal.py "$@" 2>&1
+	inside timeout 300 python3 /srv/bin/terminal.py "$@" 2>&1
 }
 found=$(terminal output)
 matches "--tty: output arrives" 'a terminal' "$found"
@@ -64,5 +64,5 @@ alive "alive"
 fixture_stop
 fixture_start off allow
 cp "$HERE/terminal.py" "$INSIDE/srv/bin/terminal.py"
-matches "mode off: typed text arrives" 'typed: hello' "$(terminal typed)"
+matches "mode off: typed text arrives" 'typed: hello' "$(terminal typed 60)"
 matches "mode off: Ctrl-Z stops, fg continues" 'Stopped.*resumed' "$(terminal job-control | tr '\r\n' '  ')"

@@ -26,7 +26,7 @@ def start(*command, rows=33, columns=77):
     return pid, master
 
 
-def read_until(master, text, seconds=8):
+def read_until(master, text, seconds=60):
     seen, end = b"", time.time() + seconds
     while time.time() < end and text not in seen:
         if not select.select([master], [], [], 0.2)[0]:
@@ -92,7 +92,7 @@ def case_flood():
     pid, master = start("--", "python3", "flood.py")
     seen = read_until(master, b"ready")
     os.set_blocking(master, False)
-    end = time.time() + 20
+    end = time.time() + 120
     while b"sized" not in seen and time.time() < end:
         readable, writable, _ = select.select([master], [master], [], 0.2)
         if writable:
@@ -126,7 +126,8 @@ def case_interrupt():
 
 
 def case_typed():
-    pid, master = start("--", "bash", "-c", "echo ready; if read -t 2 x; then echo \"typed: $x\"; else echo nothing typed; fi")
+    seconds = sys.argv[2] if len(sys.argv) > 2 else "2"
+    pid, master = start("--", "bash", "-c", f"echo ready; if read -t {seconds} x; then echo \"typed: $x\"; else echo nothing typed; fi")
     seen = read_until(master, b"ready")
     os.write(master, b"hello\n")
     show(seen, finish(pid, master))
@@ -134,10 +135,13 @@ def case_typed():
 
 def case_job_control():
     pid, master = start("--", "bash", "--norc", "-i")
-    os.write(master, b"PS1=; sleep 30; echo after\n")
-    time.sleep(1)
-    os.write(master, b"\x1a")
-    seen = read_until(master, b"Stopped")
+    os.write(master, b"PS1=; echo be''gun; sleep 300; echo after\n")
+    seen = read_until(master, b"begun")
+    for again in range(60):    # it may come before the job is the foreground
+        os.write(master, b"\x1a")
+        seen += read_until(master, b"Stopped", 1)
+        if b"Stopped" in seen:
+            break
     os.write(master, b"kill %1; echo resumed; exit\n")
     show(seen, read_until(master, b"resumed\r"))
     os.write(master, b"exit\n")

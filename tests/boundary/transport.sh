@@ -106,13 +106,13 @@ BACKGROUND=0
 noted() { background sh -lc "$PTY" sh $STAGE $STAGE/${UUID}_pty.pid "$@"; }
 
 noted sleep 4711
-wait_until 10 inside pgrep -fx 'sleep 4711' || bail "a command runs on"
+wait_until 30 inside pgrep -fx 'sleep 4711' || bail "a command runs on"
 passes "a session is ended by its pid" sh -lc "$KILL" sh $STAGE/${UUID}_pty.pid
-check "and is gone" wait_until 5 inside sh -c '! pgrep -fx "sleep 4711"'
+check "and is gone" wait_until 30 inside sh -c '! pgrep -fx "sleep 4711"'
 noted sleep 4712
-wait_until 10 inside pgrep -fx 'sleep 4712' || bail "another runs on"
+wait_until 30 inside pgrep -fx 'sleep 4712' || bail "another runs on"
 run -- sh -lc "pkill -f -- 'sleep 4712' >/dev/null 2>&1 || true"	# which may end itself: the words stand in its own command line
-check "a command is ended by its words" wait_until 5 inside sh -c '! pgrep -fx "sleep 4712"'
+check "a command is ended by its words" wait_until 30 inside sh -c '! pgrep -fx "sleep 4712"'
 
 # A new enforcer knows of a running launch what the first one knew: this one waits in its redirection, between what its template makes.
 PREPARE='pid_path="$1"
@@ -122,12 +122,11 @@ mkdir -p "$pid_parent" && chmod 0711 "$pid_parent" && : > "$pid_path" && chown "
 '
 plant "mkfifo -m 666 $STAGE/${UUID}_fifo; chown agent $STAGE $STAGE/${UUID}_fifo; chmod 700 $STAGE"
 background sh -lc "$PREPARE" sh $STAGE/${UUID}_fifo agent
-wait_until 10 inside sh -c "[ \$(stat -c %a $STAGE) = 711 ]" || bail "a launch waits"
-enforcer=$(inside pgrep -P 1 -f 'cordond.*enforcer' | head -n 1)
-inside kill -KILL "${enforcer:-none}" || bail "the enforcer is found"
-wait_until 10 inside sh -c "new=\$(pgrep -P 1 -f 'cordond.*enforcer' | head -n 1) && [ -n \"\$new\" ] && [ \"\$new\" != $enforcer ] && $CORDON health" || bail "a new enforcer stands"
-timeout 10 cat "$INSIDE$STAGE/${UUID}_fifo"
-check "a launch of before is still the host's" wait_until 10 inside sh -c "[ \$(stat -c %a $STAGE/${UUID}_fifo) = 600 ]"
+wait_until 30 inside sh -c "[ \$(stat -c %a $STAGE) = 711 ]" || bail "a launch waits"
+kill_enforcer || bail "the enforcer is found"
+wait_until 30 healthy || bail "a new enforcer stands"
+timeout 60 cat "$INSIDE$STAGE/${UUID}_fifo"
+check "a launch of before is still the host's" wait_until 30 inside sh -c "[ \$(stat -c %a $STAGE/${UUID}_fifo) = 600 ]"
 
 # ---- nearly the same
 

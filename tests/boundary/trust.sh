@@ -40,9 +40,9 @@ start_ready() {	# [VARIABLE=VALUE…]
 	for pair; do export "${pair?}"; done
 	start --mode off --policy "$WORK/policies" --state-dir "$WORK/state" init
 	for pair; do unset "${pair%%=*}"; done
-	wait_until 60 grep -q '^cordon: state ready' "$WORK/log" || bail "ready"
+	wait_until 100 grep -q '^cordon: state ready' "$WORK/log" || bail "ready"
 	inside /usr/bin/python3 "$WORK/serve.py" "$WORK/target" >/dev/null 2>&1 </dev/null &
-	wait_until 10 inside bash -c 'exec 3<>/dev/tcp/10.99.0.1/8443' || bail "the target stands"
+	wait_until 30 inside bash -c 'exec 3<>/dev/tcp/10.99.0.1/8443' || bail "the target stands"
 }
 service() {	# NAME: its state
 	inside "$BUILD/cordon" status --json | /usr/bin/python3 -c 'import json,sys
@@ -51,7 +51,7 @@ for s in json.load(sys.stdin)["services"]:
 }
 is_service() { [[ $(service "$1") == $2* ]]; }
 launch() {	# COMMAND…: as an agent; both outputs
-	inside timeout 60 "$BUILD/cordon" run --cwd /workspace -- "$@" 2>&1
+	inside timeout 200 "$BUILD/cordon" run --cwd /workspace -- "$@" 2>&1
 }
 URL=https://target.test:8443/page.html
 
@@ -69,7 +69,7 @@ printf 'library=%s\nname=evil\n' "$work/evil.so" >>/run/agent/.pki/nssdb/pkcs11.
 chown -R 61998:61998 /run/agent
 BEFORE
 start_ready
-check "files, NSS databases and Java are looked at" wait_until 60 is_service trust-java ready
+check "files, NSS databases and Java are looked at" wait_until 100 is_service trust-java ready
 equal "the system's files are ready" "ready " "$(service trust-files)"
 check "no library of an agent's was loaded for it" test ! -e /tmp/cordon-evil-ran
 sed -i '/evil/d' "/proc/$OUTER/root/run/agent/.pki/nssdb/pkcs11.txt"
@@ -122,7 +122,7 @@ fi
 
 # Loopback is nobody's proxy's business.
 inside /usr/bin/python3 -m http.server --bind 127.0.0.1 8000 --directory "$WORK/target/www" >/dev/null 2>&1 </dev/null &
-wait_until 10 inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/8000'
+wait_until 30 inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/8000'
 : >"$WORK/state/logs/mitmproxy.log"
 client "curl to localhost" curl "$PAGE" curl -sS http://localhost:8000/page.html
 client "wget to localhost" wget "$PAGE" wget -qO- http://localhost:8000/page.html
@@ -130,7 +130,7 @@ client "Python to 127.0.0.1" python3 "$PAGE" /usr/bin/python3 -c "import urllib.
 client "Java to localhost" java "$PAGE" java /tmp/Get.java http://localhost:8000/page.html
 matches "and not by the proxy" '^[^V]*$' "$(launch curl -sSI http://localhost:8000/page.html | grep -i '^via')"
 kill -TERM "$OUTER"
-ended 12
+ended 60
 rm -rf "$WORK/state" "$WORK/target/www"
 
 # What cannot be done is said, each step for itself, and the container is ready all the same.
@@ -139,14 +139,14 @@ mkdir -p /run/agent/.pki && chown root /run/agent /run/agent/.pki
 rm -f /etc/ssl/certs/ca-certificates.crt
 BEFORE
 start_ready
-check "an agent's home that cannot be written is said" wait_until 60 is_service trust-nss 'degraded the database of agent does not hold the CA'
+check "an agent's home that cannot be written is said" wait_until 100 is_service trust-nss 'degraded the database of agent does not hold the CA'
 matches "a system without its bundle too" '^degraded the system.s bundle does not verify the CA' "$(service trust-files)"
 inside "$BUILD/cordon" doctor >"$WORK/doctor"
 equal "doctor ends with 1" 1 $?
 matches "and tells which" 'trust-nss +degraded' "$(cat "$WORK/doctor")"
 client "curl believes the bundle that the variables name" curl "$PAGE" curl -sS "$URL"
 kill -TERM "$OUTER"
-ended 12
+ended 60
 rm -rf "$WORK/state" "$WORK/target/www"
 sed -i '/agent\/.pki/d; /rm -f .etc.ssl/d' "$WORK/before"
 
@@ -173,12 +173,12 @@ KEEPS
 first=$(serial) first_key=$(key)
 (launch /usr/bin/python3 "$WORK/keeps.py" "$URL" "$WORK/enough" >"$WORK/keeps") &
 keeps=$!
-wait_until 10 grep -q began "$WORK/keeps" || bail "a client runs" "$(cat "$WORK/keeps")"
+wait_until 30 grep -q began "$WORK/keeps" || bail "a client runs" "$(cat "$WORK/keeps")"
 renewed() { [ "$(serial)" != "$first" ]; }
-check "the certificate is renewed" wait_until 30 renewed
+check "the certificate is renewed" wait_until 100 renewed
 equal "with the same key" "$first_key" "$(key)"
-check "PID 1 says so" wait_until 5 grep -q "the CA's certificate was renewed" "$WORK/log"
-check "it is trusted everywhere again" wait_until 60 is_service trust-files ready
+check "PID 1 says so" wait_until 30 grep -q "the CA's certificate was renewed" "$WORK/log"
+check "it is trusted everywhere again" wait_until 100 is_service trust-files ready
 equal "once in the system's bundle" 1 "$(inside sh -c "grep -cF -- \"\$(sed -n 3p /etc/cordon/trust/ca.pem)\" /etc/ssl/certs/ca-certificates.crt")"
 client "a new client gets its page" curl "$PAGE" curl -sS "$URL"
 touch "$WORK/enough"
@@ -187,5 +187,5 @@ matches "and so did the running one, all the time" 'ended well' "$(cat "$WORK/ke
 equal "nor was the proxy taken for another's" 0 "$(inside "$BUILD/cordon" status --json | /usr/bin/python3 -c 'import json,sys; print(sum(s["restarts"] for s in json.load(sys.stdin)["services"]))')"
 matches "metrics tell when it ends" 'cordon_ca_expiry_timestamp_seconds [0-9]{10}' "$(inside "$BUILD/cordon" metrics)"
 kill -TERM "$OUTER"
-ended 12
+ended 60
 equal "it ends with 0" 0 "$status"

@@ -34,7 +34,7 @@ ends() {
 	local status=0
 	rm -rf "$WORK/stage"
 	write_before "${4:-overlay}"
-	timeout 10 unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "$SOURCE/policies" \
+	timeout 100 unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "$SOURCE/policies" \
 		--mode guarded --unreviewed allow >"$WORK/log" 2>&1 </dev/null || status=$?
 	if [ "$status" -eq "$2" ] && grep -qE "$3" "$WORK/log"; then ok "$1"; else not_ok "$1" "status $status, expected $2 and $3" "$(cat "$WORK/log")"; fi
 }
@@ -53,8 +53,8 @@ os.mkdir("new")
 open("new/x", "w").write("x")'
 	succeeded "$kind: an agent works"
 	tree "$INSIDE/workspace/app" >"$WORK/before-restart"
-	inside sh -c 'kill -KILL $(pgrep -f "[c]ordond enforcer")'
-	wait_until 10 inside $CORDON health || bail "a new enforcer" "$(tail "$WORK/log")"
+	kill_enforcer
+	wait_until 30 healthy || bail "a new enforcer" "$(tail "$WORK/log")"
 	run -- sh -c 'echo x >>/workspace/app/.git/config'
 	matches "$kind: a new enforcer knows what is protected" path.frozen "$ERR"
 	fixture_stop
@@ -92,7 +92,7 @@ rm -rf "$WORK/stage"
 unshare --pid --fork --mount-proc --mount --net --kill-child -- /bin/bash "$WORK/inside" "$WORK" "$BUILD" "$SOURCE/policies" --mode guarded >"$WORK/log" 2>&1 </dev/null &
 OUTER=$!
 HALF=$KEEP/state/upper/workspace/app
-wait_until 10 test -e "$HALF/copy/src/1" || bail "a copy begins" "$(cat "$WORK/log")"
+wait_until 30 test -e "$HALF/copy/src/1" || bail "a copy begins" "$(cat "$WORK/log")"
 fixture_stop
 if [ -e "$HALF/marker.json" ]; then skip "an interrupted copy is made anew" "the copy was faster than its interruption"; else
 	mkdir -p "$HALF/copy/junk/deep"
@@ -273,9 +273,9 @@ while time.monotonic() < end:
         pass'
 	wrong=
 	for i in {1..5}; do
-		inside timeout 20 $CORDON workspace export app >"$WORK/tar" 2>"$WORK/tar.err" && tar -tf "$WORK/tar" >/dev/null 2>&1 || wrong+=" tar"
-		inside timeout 20 $CORDON workspace export --format patch app >"$WORK/patch" 2>&1 || wrong+=" patch"
-		inside timeout 20 $CORDON workspace list app >/dev/null 2>&1 || wrong+=" list"
+		inside timeout 200 $CORDON workspace export app >"$WORK/tar" 2>"$WORK/tar.err" && tar -tf "$WORK/tar" >/dev/null 2>&1 || wrong+=" tar"
+		inside timeout 200 $CORDON workspace export --format patch app >"$WORK/patch" 2>&1 || wrong+=" patch"
+		inside timeout 200 $CORDON workspace list app >/dev/null 2>&1 || wrong+=" list"
 	done
 	wait "$BESIDE"
 	equal "$kind: an agent writes all the while" "0 " "$(cat "$WORK/beside/status") $(cat "$WORK/beside/err")"

@@ -33,6 +33,6 @@ docker cp "$GUARDED:/etc/cordon/policies/policy.json" "$WORK/policy.json" >/dev/
 sed -i 's/"launch_user": "agent"/"launch_user": "pentester"/' "$WORK/policy.json"
 docker cp "$WORK/policy.json" "$GUARDED:/etc/cordon/policies/policy.json" >/dev/null
 docker start "$GUARDED" >/dev/null
-wait_until 60 healthy "$GUARDED" || bail "ready with another launch user" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
+wait_until 100 healthy "$GUARDED" || bail "ready with another launch user" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
 equal "launch_user names the image's user" pentester "$(docker exec "$GUARDED" sh -c "id -un")"
 equal "with its home" /home/pentester "$(docker exec "$GUARDED" sh -c 'echo $HOME')"

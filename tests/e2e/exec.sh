@@ -59,11 +59,11 @@ equal "an entry name whose program is not in the image is 127" 127 "$status"
 
 # The output of a long command arrives while it runs, not at its end.
 mkfifo "$WORK/stream"
-docker exec "$GUARDED" sh -c 'echo first; sleep 20; echo second' >"$WORK/stream" 2>/dev/null &
+docker exec "$GUARDED" sh -c 'echo first; sleep 200; echo second' >"$WORK/stream" 2>/dev/null &
 client=$!
 exec 7<"$WORK/stream"
 first=
-read -r -t 10 first <&7
+read -r -t 100 first <&7
 equal "output streams" first "$first"
 exec 7<&-
 kill "$client" 2>/dev/null

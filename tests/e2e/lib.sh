@@ -48,7 +48,7 @@ run_container() {
 start_guarded() {
 	run_container "$GUARDED" "${FULL_TIER[@]}" -e CORDON_MODE=guarded --entrypoint /usr/bin/cordond "$@" -- init --unreviewed allow -- ||
 		bail "the guarded container starts"
-	wait_until 60 healthy "$GUARDED" || bail "the guarded container becomes ready" "$(docker logs --tail 30 "$GUARDED" 2>&1)"
+	wait_until 100 healthy "$GUARDED" || bail "the guarded container becomes ready" "$(docker logs --tail 30 "$GUARDED" 2>&1)"
 }
 
 # start_plain [DOCKER-OPTION…]: the same image as its agents' user, with no Cordon in the way: what guarded work is compared with.
@@ -73,7 +73,7 @@ in_both() {
 	local side container
 	for side in plain guarded; do
 		[ "$side" = plain ] && container=$PLAIN || container=$GUARDED
-		timeout 120 docker exec "${OPTIONS[@]}" "$container" "$@" >"$WORK/$side.out" 2>"$WORK/$side.err" <"$INPUT"
+		timeout 300 docker exec "${OPTIONS[@]}" "$container" "$@" >"$WORK/$side.out" 2>"$WORK/$side.err" <"$INPUT"
 		echo $? >"$WORK/$side.status"
 	done
 }
@@ -124,7 +124,7 @@ same_status() {
 refused() {
 	local name=$1 status=0 last
 	shift
-	timeout 60 docker exec "$GUARDED" "$@" >"$WORK/refused.out" 2>"$WORK/refused.err" </dev/null || status=$?
+	timeout 200 docker exec "$GUARDED" "$@" >"$WORK/refused.out" 2>"$WORK/refused.err" </dev/null || status=$?
 	last=$(tail -n 1 "$WORK/refused.err")
 	if [ "$status" -eq 126 ] && printf '%s' "$last" |
 		jq -e '.success == false and .status == "blocked" and (.safety.rule | length > 0) and (.safety.reason | length > 0)' >/dev/null 2>&1; then

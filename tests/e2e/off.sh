@@ -5,7 +5,7 @@
 start_guarded
 OFF=$RUN-off
 run_container "$OFF" "${FULL_TIER[@]}" -e CORDON_MODE=off --
-wait_until 60 healthy "$OFF" || bail "the container in off becomes ready" "$(docker logs --tail 20 "$OFF" 2>&1)"
+wait_until 100 healthy "$OFF" || bail "the container in off becomes ready" "$(docker logs --tail 20 "$OFF" 2>&1)"
 off() { docker exec "$OFF" "$@"; }
 off_host() { docker exec -e PATH="$PLAIN_PATH" "$OFF" /bin/bash -c "$1"; }
 run() { docker exec "$GUARDED" /usr/bin/cordon run "$@"; }
@@ -20,7 +20,7 @@ equal "without no_new_privs" 0 "$(off grep ^NoNewPrivs: /proc/self/status | cut 
 check "root may write to /etc" docker exec "$OFF" /usr/bin/cordon run --user root -- sh -c 'echo x > /etc/from-off'
 check "which the container really has" off_host 'test -s /etc/from-off'
 docker exec "$OFF" /usr/bin/cordon run --user root -- sh -c 'kill -KILL 1; kill -TERM 1; pkill -KILL cordond; true' >/dev/null 2>&1
-check "PID 1 and the enforcer stand" wait_until 10 healthy "$OFF"
+check "PID 1 and the enforcer stand" wait_until 100 healthy "$OFF"
 equal "the enforcer was not restarted" 1 "$(off_host 'grep -c "\"type\":\"start\"" /var/lib/cordon/audit/audit-*.jsonl')"
 docker exec "$OFF" /usr/bin/cordon run --user root -- sh -c 'rm -rf /var/lib/cordon/audit; echo forged >> /var/lib/cordon/audit/audit-000001.jsonl' >/dev/null 2>&1
 check "the log is whole" off_host 'cordon audit verify'
@@ -50,10 +50,10 @@ equal "--env" "value of it" "$(run --env 'NAME=value of it' -- sh -c 'echo "$NAM
 equal "-c" $'one\ntwo' "$(run -c 'echo one; echo two')"
 SECONDS=0
 status=0
-run --timeout 1 -- sleep 30 || status=$?
-check "--timeout ends it in time" [ "$SECONDS" -lt 10 ]
+run --timeout 1 -- sleep 300 || status=$?
+check "--timeout ends it in time" [ "$SECONDS" -lt 60 ]
 check "and says so by its status" [ "$status" -ne 0 ]
-check "nothing of it is left" host '! pgrep -fx "sleep 30"'
+check "nothing of it is left" wait_until 60 host '! pgrep -fx "sleep 300"'
 status=0
 run --unattended -- sh -c 'echo x > /workspace/unattended' >/dev/null 2>&1 || status=$?
 check "--unattended is read-only" [ "$status" -ne 0 ]
@@ -62,7 +62,7 @@ status=0
 run --no-such-option -- true >/dev/null 2>"$WORK/err" || status=$?
 equal "an unknown option is 125" 125 "$status"
 run --agent alice -- true
-check "--agent is in the records" host 'grep -q "\"alice\"" /var/lib/cordon/audit/audit-*.jsonl'
+check "--agent is in the records" wait_until 60 host 'grep -q "\"alice\"" /var/lib/cordon/audit/audit-*.jsonl'
 status=0
 docker run --rm --entrypoint /usr/bin/cordon "$IMAGE" run -- true >/dev/null 2>"$WORK/err" || status=$?
 equal "without a supervisor: 125" 125 "$status"

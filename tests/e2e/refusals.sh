@@ -41,9 +41,9 @@ while True:
     c, who = s.accept(); print("reached by", who, flush=True); c.sendall(b"HTTP/1.0 200 OK\r\n\r\nreached\n"); c.close()
 PYTHON
 docker exec -u root "$GUARDED" /usr/bin/python3 -c "$(cat "$WORK/listen.py")" >"$WORK/listen.log" 2>&1 &
-wait_until 10 grep -q listening "$WORK/listen.log" || bail "the listener stands" "$(cat "$WORK/listen.log")"
+wait_until 60 grep -q listening "$WORK/listen.log" || bail "the listener stands" "$(cat "$WORK/listen.log")"
 check "the listener answers the host" bash -c "exec 3<>/dev/tcp/$address/9099"
-wait_until 5 grep -q reached "$WORK/listen.log"
+wait_until 60 grep -q reached "$WORK/listen.log"
 reached=$(grep -c reached "$WORK/listen.log")
 for text in "curl -sS --max-time 5 --noproxy '*' http://$address:9099/" \
 	"exec 3<>/dev/tcp/$address/9099 && cat <&3" \
@@ -76,6 +76,8 @@ for call in 'unshare -Ur true' 'mount -t tmpfs none /mnt' 'python3 -c "import so
 done
 check "the container still stands" healthy "$GUARDED"
 
+docker exec "$GUARDED" /usr/bin/cordon run --agent last -- true	# the log is written in order
+wait_until 60 host 'grep -q "\"last\"" /var/lib/cordon/audit/audit-*.jsonl'
 records=$(host 'cat /var/lib/cordon/audit/audit-*.jsonl')
 count() { jq -s "[.[] | select($1)] | length" <<<"$records"; }
 check "refused execs are recorded" [ "$(count '.decision == "deny" and (.tag == "policy_block" or .tag == "hardline")')" -ge 3 ]

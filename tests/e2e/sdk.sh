@@ -57,21 +57,21 @@ equal "an archive cannot reach past the workspace by a planted link" "" "$(
 # Processes: a command that runs on, the SDK's ways to end it.
 mapfile -d '' -t command < <(staged 3 'sleep 4711')
 docker exec -d "$GUARDED" "${command[@]}"
-check "a detached command runs" wait_until 10 host 'pgrep -fx "sleep 4711"'
+check "a detached command runs" wait_until 60 host 'pgrep -fx "sleep 4711"'
 pid=$(docker exec "$GUARDED" cat -- "$STAGING/${UUID}3_pty.pid")
 docker exec "$GUARDED" kill -KILL "$pid" >/dev/null 2>&1
-check "kill -KILL of the recorded pid ends it" wait_until 10 host '! pgrep -fx "sleep 4711"'
+check "kill -KILL of the recorded pid ends it" wait_until 60 host '! pgrep -fx "sleep 4711"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4712'
-check "another runs" wait_until 10 host 'pgrep -fx "sleep 4712"'
+check "another runs" wait_until 60 host 'pgrep -fx "sleep 4712"'
 docker exec -d "$PLAIN" sh -lc 'sleep 4712'
-wait_until 10 docker exec "$PLAIN" pgrep -fx "sleep 4712"
+wait_until 60 docker exec "$PLAIN" pgrep -fx "sleep 4712"
 # The pattern is in the shell's own arguments too: it ends itself, with Cordon and without.
 STATUS=143 same_status "pkill -f as the SDK sends it" sh -lc "pkill -f -- 'sleep 4712' >/dev/null 2>&1 || true"
-check "pkill -f ends it" wait_until 10 host '! pgrep -fx "sleep 4712"'
+check "pkill -f ends it" wait_until 60 host '! pgrep -fx "sleep 4712"'
 docker exec -d "$GUARDED" sh -lc 'sleep 4713'
-wait_until 10 host 'pgrep -fx "sleep 4713"'
+wait_until 60 host 'pgrep -fx "sleep 4713"'
 docker exec "$GUARDED" pkill -f -- 'sleep 4713' >/dev/null 2>&1
-check "pkill -f as the host's own command ends it" wait_until 10 host '! pgrep -fx "sleep 4713"'
+check "pkill -f as the host's own command ends it" wait_until 60 host '! pgrep -fx "sleep 4713"'
 
 # The helper: installed by a launch, then called by its absolute path, past the entry links.
 HELPER=/tmp/openai-agents/bin/resolve-workspace-path-f8e24896b498

@@ -5,12 +5,12 @@
 start_guarded
 OFF=$RUN-off
 run_container "$OFF" "${FULL_TIER[@]}" -e CORDON_MODE=off --
-wait_until 60 healthy "$OFF" || bail "the container in off becomes ready" "$(docker logs --tail 20 "$OFF" 2>&1)"
+wait_until 100 healthy "$OFF" || bail "the container in off becomes ready" "$(docker logs --tail 20 "$OFF" 2>&1)"
 
 # on_terminal STEP… -- COMMAND…: sets output and status.
 on_terminal() {
 	status=0
-	output=$(timeout 60 python3 "$HERE/terminal.py" "$@" 2>&1) || status=$?
+	output=$(timeout 300 python3 "$HERE/terminal.py" "$@" 2>&1) || status=$?
 	output=${output//$'\r'/}
 }
 
@@ -22,11 +22,10 @@ equal "Ctrl-C ends it" 130 "$status"
 on_terminal wait:ready type:'secret words\n' pause:1 type:'\x03' -- docker exec -it "$GUARDED" sh -c 'echo ready; cat > /workspace/typed'
 equal "after typing, Ctrl-C still ends it" 130 "$status"
 equal "what was typed did not pass" 0 "$(host 'stat -c %s /workspace/typed')"
-check "and is recorded" host 'grep -q unreviewable_stdin /var/lib/cordon/audit/audit-*.jsonl'
-on_terminal wait:ready pause:0.5 size:33x99 pause:0.5 -- docker exec -it "$GUARDED" bash -c \
-	'trap "stty size" WINCH; echo ready; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.1; done; stty size'
+check "and is recorded" wait_until 60 host 'grep -q unreviewable_stdin /var/lib/cordon/audit/audit-*.jsonl'
+on_terminal wait:ready pause:0.5 size:33x99 -- docker exec -it "$GUARDED" bash -c 'echo ready; until stty size | grep "33 99"; do sleep 0.1; done'
 matches "a new size arrives" '33 99' "$output"
-on_terminal wait:ready -- docker exec -it "$GUARDED" sh -c 'echo ready; sleep 0.7; stty size'
+on_terminal wait:ready -- docker exec -it "$GUARDED" sh -c 'echo ready; until stty size | grep "40 100"; do sleep 0.1; done'
 matches "the size at the start" '40 100' "$output"
 equal "run --tty gives a terminal where there is none" yes \
 	"$(docker exec "$GUARDED" /usr/bin/cordon run --tty -- tty | grep -q '/dev/pts/' && echo yes)"
@@ -34,10 +33,10 @@ equal "without it there is none" "not a tty" "$(docker exec "$GUARDED" /usr/bin/
 
 on_terminal wait:'$' type:'echo typed-$((6*7))\n' wait:typed-42 type:'exit 7\n' -- docker exec -it "$OFF" bash
 equal "off: a shell takes what is typed" 7 "$status"
-on_terminal wait:'$' type:'sleep 50\n' pause:0.5 type:'\x1a' wait:Stopped type:'jobs\n' wait:'sleep 50' type:'kill %1\n' pause:0.3 type:'exit\n' pause:0.3 \
+on_terminal wait:'$' type:'echo be""gun; sleep 500\n' wait:begun again:'\x1a' wait:Stopped type:'jobs\n' wait:'sleep 500' type:'kill %1\n' pause:0.3 type:'exit\n' pause:0.3 \
 	type:'exit\n' -- docker exec -it "$OFF" bash
-matches "off: Ctrl-Z stops a job" 'Stopped +sleep 50' "$output"
-on_terminal wait:'$' type:'sleep 50\n' pause:0.5 type:'\x03' pause:0.3 type:'echo code-$?\n' wait:code-130 type:'exit 3\n' -- docker exec -it "$OFF" bash
+matches "off: Ctrl-Z stops a job" 'Stopped +sleep 500' "$output"
+on_terminal wait:'$' type:'echo be""gun; sleep 500\n' wait:begun pause:0.5 type:'\x03' pause:0.3 type:'echo code-$?\n' wait:code-130 type:'exit 3\n' -- docker exec -it "$OFF" bash
 equal "off: Ctrl-C ends the job, not the shell" 3 "$status"
 on_terminal wait:'$' type:'\x04' -- docker exec -it "$OFF" bash
 equal "off: Ctrl-D ends the shell" 0 "$status"

@@ -8,7 +8,7 @@ target() {	# CONTAINER NAME: started; its certificate in WORK/NAME
 	target_certificate "$WORK/$2" "$2"
 	run_container "$1" --entrypoint /bin/sh -e TARGET_PEM="$(cat "$WORK/$2/target.pem")" -- -c "$(cat "$CORDON_ROOT/image/demo-target")" demo-target 8443
 	address=$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$1")
-	wait_until 20 bash -c "exec 3<>/dev/tcp/$address/8443" || bail "the target stands" "$(docker logs "$1" 2>&1 | tail -n 5)"
+	wait_until 60 bash -c "exec 3<>/dev/tcp/$address/8443" || bail "the target stands" "$(docker logs "$1" 2>&1 | tail -n 5)"
 }
 target "$RUN-target" target.test
 trusted=$address
@@ -18,7 +18,7 @@ docker create --name "$GUARDED" "${FULL_TIER[@]}" -e CORDON_MODE=guarded --add-h
 	--entrypoint /usr/bin/cordond "$IMAGE" init --unreviewed allow -- >/dev/null
 trust_in_container "$GUARDED" "$WORK/target.test/target.crt"
 docker start "$GUARDED" >/dev/null
-wait_until 60 healthy "$GUARDED" || bail "ready" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
+wait_until 100 healthy "$GUARDED" || bail "ready" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
 
 agent() { docker exec "$GUARDED" "$@"; }
 seen=$(agent curl -sSv https://target.test:8443/ 2>&1)
@@ -37,7 +37,7 @@ equal "the key is the proxy's user's only" "" "$(host 'find /run/cordon-ca -type
 earlier=$(host 'sed -n 3p /etc/cordon/trust/ca.pem')
 certificates=$(host 'grep -c "BEGIN CERTIFICATE" /etc/ssl/certs/ca-certificates.crt')
 docker restart -t 10 "$GUARDED" >/dev/null
-wait_until 60 healthy "$GUARDED" || bail "ready after a restart" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
+wait_until 100 healthy "$GUARDED" || bail "ready after a restart" "$(docker logs --tail 20 "$GUARDED" 2>&1)"
 check "a restart makes another CA" [ "$ca" != "$(host 'openssl x509 -in /etc/cordon/trust/ca.pem -noout -fingerprint -sha256')" ]
 matches "which is trusted" 'hello from the target' "$(agent curl -sS https://target.test:8443/ 2>&1)"
 body='sed -n 3p /etc/cordon/trust/ca.pem'
@@ -47,5 +47,5 @@ equal "nor are there more certificates than before" "$certificates" "$(host 'gre
 
 # The proxy dies: it is started again, and until then nothing goes around it.
 host 'pkill -KILL -u cordon-proxy'
-wait_until 40 bash -c "docker exec $GUARDED curl -sS --max-time 5 https://target.test:8443/ | grep -q hello"
+wait_until 60 bash -c "docker exec $GUARDED curl -sS --max-time 5 https://target.test:8443/ | grep -q hello"
 equal "a killed proxy comes back" 0 $?

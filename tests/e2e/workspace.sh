@@ -57,7 +57,7 @@ equal "to the same effect" $'one\ntwo' "$(cat "$WORK/applied/src/file")"
 unchanged "the source did not change"
 
 docker restart -t 5 "$GUARDED" >/dev/null
-check "after docker restart" wait_until 60 healthy "$GUARDED"
+check "after docker restart" wait_until 100 healthy "$GUARDED"
 equal "the workspace is as it was" $'one\ntwo' "$(agent cat /workspace/app/src/file)"
 docker rm -f "$GUARDED" >/dev/null
 start_guarded -v "$APP:/cordon/sources/app:ro" -v "$VOLUME:/var/lib/cordon"
@@ -76,12 +76,12 @@ docker rm -f "$GUARDED" >/dev/null
 
 # ---- off
 run_container "$GUARDED" -e CORDON_MODE=off -v "$APP:/cordon/sources/app:ro" --entrypoint /usr/bin/cordond -- init --
-check "off without any right" wait_until 60 healthy "$GUARDED"
+check "off without any right" wait_until 100 healthy "$GUARDED"
 equal "shows the source itself" one "$(host 'cat /workspace/app/src/file')"
 matches "and says that it is read-only" 'live .*|read-only' "$(docker exec "$GUARDED" /usr/bin/cordon workspace list)"
 docker rm -f "$GUARDED" >/dev/null
 
 # ---- refused
 run_container "$GUARDED" "${FULL_TIER[@]}" -e CORDON_MODE=guarded -v /run:/cordon/sources/app --entrypoint /usr/bin/cordond -- init --
-equal "a part of the host ends the start" 110 "$(timeout 60 docker wait "$GUARDED")"
+equal "a part of the host ends the start" 110 "$(timeout 200 docker wait "$GUARDED")"
 matches "with the reason" 'workspace app: ' "$(docker logs "$GUARDED" 2>&1)"

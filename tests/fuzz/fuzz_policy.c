@@ -19,7 +19,8 @@
 
 static const char *const files[] = {
 	"policy.json", "paths.json", "network.json", "environment.json", "browser.json", "modes/off.json", "modes/guarded.json", "modes/observe.json",
-	"modes/readonly.json", "commands/all.json", "transports/all.json", "services/mitmproxy.json",
+	"modes/readonly.json", "commands/all.json", "transports/all.json", "services/mitmproxy.json", "presets/ai_tools.json",
+	"presets/dev_tools.json",
 };
 #define FILES_NR (sizeof(files) / sizeof(files[0]))
 
@@ -39,7 +40,7 @@ static void put(size_t i, const void *text, size_t len)
 
 static void remove_folder(void)
 {
-	static const char *const folders[] = { "modes", "commands", "transports", "services", "" };
+	static const char *const folders[] = { "modes", "commands", "transports", "services", "presets", "" };
 	char path[512];
 	size_t i;
 
@@ -55,7 +56,7 @@ static void remove_folder(void)
 
 static void set_up(void)
 {
-	static const char *const folders[] = { "modes", "commands", "transports", "services" };
+	static const char *const folders[] = { "modes", "commands", "transports", "services", "presets" };
 	struct policy *policy;
 	char path[512];
 	struct err e;

@@ -50,7 +50,7 @@ static void record(struct audit *audit, int from, int count)
 		json_int(&j, "n", i);
 		assert_int_equal(audit_record(audit, "state", AUDIT_INFO, false, &members), 0);
 	}
-	assert_int_equal(audit_flush(audit, 5000), 0);
+	assert_int_equal(audit_flush(audit, 60000), 0);
 }
 
 static void make_log(int count)
@@ -245,7 +245,7 @@ static void follow_goes_on_across_rotation(void **state)
 		if (n > 4)
 			record(audit, n, 1);
 		do {	/* records of the writer's own stand between */
-			alarm(20);
+			alarm(120);
 			assert_non_null(fgets(line, sizeof(line), lines));
 			root = json_loads(line, 0, NULL);
 			assert_non_null(root);

@@ -197,28 +197,67 @@ static void its_variables_are_those_of_the_launch(void **state)
 	}
 }
 
+/* At its exec the tool's words are all that will be known, too: guarded, observe, without a scope and with one. */
+static void a_page_is_opened_where_it_is_declared(void **state)
+{
+	static const struct { const char *command, *url, *expected; } cases[] = {
+		{ "open", "http://target.test/a", "rraa" },
+		{ "goto", "target.test", "rraa" },
+		{ "open", "http://target.test:8443/", "rrrd" },
+		{ "open", "http://other.test/", "rrrd" },
+		{ "open", "http://target.test/account/delete", "rdrd" },
+		{ "open", "http://10.1.2.3/", "ddrd" },
+		{ "open", "http://169.254.169.254/latest/", "dddd" },
+		{ "open", "http://127.0.0.1:9222/json", "dddd" },
+		{ "open", "http://127.0.0.1:8000/", "rrrr" },	/* whether an agent listens there is asked when it connects */
+		{ "open", "file:///etc/passwd", "dddd" },
+		{ "read", "http://target.test/a", "rrrr" },
+	};
+	static const enum mode modes[] = { MODE_GUARDED, MODE_OBSERVE };
+	struct scope scope;
+
+	(void)state;
+	assert_int_equal(scope_parse("target.test:80", &scope, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases) * 4; i++) {
+		const char *const argv[] = { "agent-browser", cases[i / 4].command, cases[i / 4].url, NULL };
+		const struct action action = { .kind = ACTION_EXEC, .argv = argv, .program = "/usr/bin/agent-browser", .environment = launch_environment };
+		struct judge_subject subject = subject_in(modes[i % 2], SESSION_USER);
+		struct decision d;
+
+		subject.scope = i % 4 >= 2 ? &scope : NULL;
+		judge(policy, &subject, &action, &d);
+		if (letter(&d) != cases[i / 4].expected[i % 4])
+			print_error("%s %s, %zu: %c, %s\n", argv[1], argv[2], i % 4, letter(&d), d.reason);
+		assert_int_equal(letter(&d), cases[i / 4].expected[i % 4]);
+	}
+	scope_free(&scope);
+}
+
 static void browsers_run_in_sessions_only(void **state)
 {
-	static const char *const argv[] = { "x", NULL };
-	static const struct { const char *program, *interpreter; char none, user, daemon; } cases[] = {
-		{ "/usr/lib/chromium/chromium", NULL, 'r', 'd', 'a' },
-		{ "/usr/lib/chromium/chrome_crashpad_handler", NULL, 'r', 'd', 'a' },
-		{ "/home/agent/.cache/ms-playwright/chromium-1/chrome-linux/chrome", NULL, 'r', 'd', 'd' },
-		{ "/usr/bin/geckodriver", NULL, 'r', 'd', 'd' },
-		{ "/usr/bin/chromium", "/usr/bin/dash", 'r', 'd', 'd' },
-		{ "/usr/bin/agent-browser", NULL, 'a', 'a', 'a' },
-		{ "/usr/bin/agent-browser", "/usr/bin/node", 'r', 'r', 'd' },
-		{ "/usr/bin/cat", NULL, 'a', 'a', 'd' },
-		{ "/usr/bin/dash", NULL, 'a', 'a', 'd' },
-		{ "/workspace/chromium", NULL, 'r', 'd', 'd' },
+	static const struct { const char *program, *interpreter; char none, user, daemon; const char *word; } cases[] = {
+		{ "/usr/lib/chromium/chromium", NULL, 'd', 'd', 'a', NULL },
+		{ "/usr/lib/chromium/chrome_crashpad_handler", NULL, 'd', 'd', 'a', NULL },
+		{ "/home/agent/.cache/ms-playwright/chromium-1/chrome-linux/chrome", NULL, 'd', 'd', 'd', NULL },
+		{ "/usr/bin/geckodriver", NULL, 'd', 'd', 'd', NULL },
+		{ "/usr/bin/chromium", "/usr/bin/dash", 'd', 'd', 'd', NULL },
+		{ "/workspace/tool", NULL, 'r', 'r', 'd', "--headless" },
+		{ "/workspace/tool", NULL, 'd', 'd', 'd', "--remote-debugging-port=0" },
+		{ "/tmp/tool", NULL, 'd', 'd', 'd', "--type=zygote" },
+		{ "/workspace/tool", "/usr/bin/dash", 'r', 'r', 'd', "--dump-dom" },
+		{ "/usr/bin/cat", NULL, 'a', 'a', 'd', "--dump-dom" },
+		{ "/usr/bin/agent-browser", NULL, 'a', 'a', 'a', NULL },
+		{ "/usr/bin/agent-browser", "/usr/bin/node", 'r', 'r', 'd', NULL },
+		{ "/usr/bin/cat", NULL, 'a', 'a', 'd', NULL },
+		{ "/usr/bin/dash", NULL, 'a', 'a', 'd', NULL },
+		{ "/workspace/chromium", NULL, 'd', 'd', 'd', NULL },
 	};
-	const char *const none[] = { NULL };
 	struct judge_subject subject = subject_in(MODE_GUARDED, SESSION_NONE);
 	size_t i;
 
 	(void)state;
-	(void)none;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *const argv[] = { "x", cases[i].word, NULL };
 		struct action action = { .kind = ACTION_EXEC, .argv = argv, .program = cases[i].program, .interpreter = cases[i].interpreter,
 					 .environment = launch_environment };
 		const char expected[] = { cases[i].none, cases[i].user, cases[i].daemon };
@@ -273,6 +312,7 @@ int main(void)
 		cmocka_unit_test(its_words_mean_the_same_at_an_exec_and_in_text),
 		cmocka_unit_test(a_refused_interaction_says_why),
 		cmocka_unit_test(its_variables_are_those_of_the_launch),
+		cmocka_unit_test(a_page_is_opened_where_it_is_declared),
 		cmocka_unit_test(browsers_run_in_sessions_only),
 		cmocka_unit_test(only_the_sessions_tool_connects_to_it),
 	};

@@ -241,6 +241,20 @@ static void globs_match_whole_texts(void **state)
 	assert_false(glob_match("*a*a*a*a*b", long_text, false));
 }
 
+static void globs_match_parts_of_paths(void **state)
+{
+	static const struct { const char *pattern, *text; bool expected; } cases[] = {
+		{ "a/b", "a/c", true }, { "a/b", "a", true }, { "a", "a/c", true }, { "a/b", "ab/c", false }, { "*/b", "a/c", true }, { "a*/b", "a/b", true }, { "?", "a/b", true },
+		{ "?/b", "/b", false }, { "*", "", true }, { "/a", "/b", true }, { "[a/]", "a/", true }, { "[b-/a]", "/", false }, { "[!a/b]", "b/", true }, { "*c", "a/c", false },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		if (glob_match_part(cases[i].pattern, cases[i].text) != cases[i].expected)
+			fail_msg("%s ~ %s", cases[i].text, cases[i].pattern);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +264,7 @@ int main(void)
 		cmocka_unit_test(sed_programs_are_read),
 		cmocka_unit_test(awk_programs_are_read),
 		cmocka_unit_test(globs_match_whole_texts),
+		cmocka_unit_test(globs_match_parts_of_paths),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

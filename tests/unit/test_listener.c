@@ -83,7 +83,7 @@ static void wait_for_call(const struct listener *l)
 {
 	struct pollfd p = { .fd = l->fd, .events = POLLIN };
 
-	assert_int_equal(poll(&p, 1, 5000), 1);
+	assert_int_equal(poll(&p, 1, 60000), 1);
 	assert_int_equal(listener_receive(l, slot, SLOT_BYTES), 1);
 }
 
@@ -182,11 +182,11 @@ static void a_caller_killed_before_it_is_received_is_no_call(void **state)
 	struct pollfd p = { .fd = l.fd, .events = POLLIN };
 
 	(void)state;
-	assert_int_equal(poll(&p, 1, 5000), 1);
+	assert_int_equal(poll(&p, 1, 60000), 1);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(exit_code(child), 128 + SIGKILL);
 	/* Nobody is left under the filter: that is POLLHUP. RECV finds nothing, at once, though poll had said there was a call. */
-	assert_int_equal(poll(&p, 1, 5000), 1);
+	assert_int_equal(poll(&p, 1, 60000), 1);
 	assert_true(p.revents & POLLHUP);
 	assert_int_equal(listener_receive(&l, slot, SLOT_BYTES), 0);
 	listener_close(&l);

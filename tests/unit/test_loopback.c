@@ -53,11 +53,20 @@ static int bound(union address *a, int type)
 	return fd;
 }
 
+static uint64_t now_us = 1000000;
+
+/* Each question comes long after the one before. */
 static void expect(union address a, int type, bool own, bool foreign)
 {
 	assert_true(loopback_is(&a.any, sizeof(a)));
-	assert_int_equal(loopback_only_uid_listens(&a.any, type, getuid()), own);
-	assert_int_equal(loopback_only_uid_listens(&a.any, type, OTHER), foreign);
+	now_us += 1000000;
+	assert_int_equal(loopback_only_uid_listens(&a.any, type, getuid(), 1, now_us), own);
+	assert_int_equal(loopback_only_uid_listens(&a.any, type, OTHER, 2, now_us), foreign);
+}
+
+static bool asks(uint64_t launch, union address a, uint64_t at_us)
+{
+	return loopback_only_uid_listens(&a.any, SOCK_DGRAM, OTHER, launch, at_us);
 }
 
 static void a_listener_is_its_users(void **state)
@@ -157,6 +166,72 @@ static void a_receiver_behind_ones_own_counts(void **state)
 	close(first);
 }
 
+static int bound_by_other(union address *a)
+{
+	int fd;
+
+	assert_int_equal(seteuid(OTHER), 0);
+	fd = bound(a, SOCK_DGRAM);
+	assert_int_equal(seteuid(0), 0);
+	return fd;
+}
+
+/* One who comes later and receives is seen at once, whatever was found a moment before. */
+static void a_receiver_that_comes_in_front_is_seen_at_once(void **state)
+{
+	union address exact = v4("127.0.0.1", 0), wide;
+	int first = bound(&exact, SOCK_DGRAM), second;
+
+	(void)state;
+	close(first);
+	wide = v4("0.0.0.0", exact.v4.sin_port);
+	first = bound_by_other(&wide);
+	now_us += 1000000;
+	assert_true(asks(1, exact, now_us));
+	assert_true(asks(1, exact, now_us + 1));
+	second = bound(&exact, SOCK_DGRAM);
+	assert_false(asks(1, exact, now_us + 2));
+	close(second);
+	assert_true(asks(1, exact, now_us + 3));
+	close(first);
+	second = bound(&wide, SOCK_DGRAM);
+	assert_false(asks(1, exact, now_us + 4));
+	first = bound_by_other(&exact); /* in front again, and what was found before is not remembered */
+	assert_false(asks(1, exact, now_us + 5));
+	close(first);
+	close(second);
+}
+
+/* One who comes later and receives nothing yet is seen by everybody but the one who was let through before it came, and by that one after 10 ms. */
+static void what_was_found_is_good_for_one_who_asked_and_not_for_long(void **state)
+{
+	union address exact = v4("127.0.0.1", 0), wide, another;
+	int first = bound(&exact, SOCK_DGRAM), second;
+
+	(void)state;
+	close(first);
+	wide = v4("0.0.0.0", exact.v4.sin_port);
+	another = v4("127.0.0.2", exact.v4.sin_port);
+	first = bound_by_other(&exact);
+	now_us += 1000000;
+	assert_true(asks(1, exact, now_us));
+	second = bound(&wide, SOCK_DGRAM);
+	assert_true(asks(1, exact, now_us + 9999));
+	assert_false(asks(2, exact, now_us + 9999));
+	assert_false(asks(17, exact, now_us + 9999)); /* has the same place in the table */
+	close(second);
+	assert_true(asks(1, exact, now_us + 20000));
+	second = bound(&wide, SOCK_DGRAM);
+	assert_false(asks(1, another, now_us + 20001));
+	close(second);
+	assert_true(asks(1, exact, now_us + 30000));
+	second = bound(&wide, SOCK_DGRAM);
+	assert_false(asks(1, exact, now_us + 40000));
+	assert_false(asks(1, exact, now_us + 40001));
+	close(first);
+	close(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +241,8 @@ int main(void)
 		cmocka_unit_test(only_listeners_count),
 		cmocka_unit_test(a_receiver_is_its_users),
 		cmocka_unit_test(a_receiver_behind_ones_own_counts),
+		cmocka_unit_test(a_receiver_that_comes_in_front_is_seen_at_once),
+		cmocka_unit_test(what_was_found_is_good_for_one_who_asked_and_not_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

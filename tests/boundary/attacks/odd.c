@@ -103,7 +103,7 @@ static void stopped_vfork(char *program)
 		waitpid(child, &status, 0);
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 77);
 	}
-	for (int i = 0; i < 200 && waitpid(pid, &status, WNOHANG) == 0; i++) {
+	for (int i = 0; i < 6000 && waitpid(pid, &status, WNOHANG) == 0; i++) {
 		char path[64], name[64];
 		FILE *children;
 		int child = 0;

@@ -440,7 +440,7 @@ static void nonblocking(void)
 	int r = connect(fd, (struct sockaddr *)&to, sizeof(to));
 
 	printf("first %s\n", r == 0 || errno == EINPROGRESS ? "begun" : strerrorname_np(errno));
-	printf("poll %d\n", poll(&p, 1, 2000));
+	printf("poll %d\n", poll(&p, 1, 20000));
 	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
 	printf("error %d\n", error);
 	r = connect(fd, (struct sockaddr *)&to, sizeof(to));

@@ -26,12 +26,12 @@ if command -v psql >/dev/null && [ -n "$postgres" ]; then
 fi
 if command -v redis-server >/dev/null; then
 	redis-server --port 16379 --unixsocket "$PWD/redis.sock" --dir "$PWD" --daemonize yes --pidfile "$PWD/pid" --logfile "$PWD/redis.log" >/dev/null
-	for _ in $(seq 100); do [ ! -S redis.sock ] || break; sleep 0.05; done
+	for _ in $(seq 1000); do [ ! -S redis.sock ] || break; sleep 0.05; done
 	redis-cli -p 16379 set a 1
 	redis-cli -s redis.sock incr a
 	redis-cli -p 16379 bgsave
-	for _ in $(seq 100); do [ ! -f dump.rdb ] || break; sleep 0.05; done
+	for _ in $(seq 1000); do [ ! -f dump.rdb ] || break; sleep 0.05; done
 	redis-cli -p 16379 shutdown nosave
-	for _ in $(seq 100); do [ -f pid ] || break; sleep 0.05; done
+	for _ in $(seq 1000); do [ -f pid ] || break; sleep 0.05; done
 	ls dump.rdb
 fi

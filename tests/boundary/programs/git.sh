@@ -51,7 +51,7 @@ git commit -q -m sub
 git -C sub log --oneline | wc -l
 git daemon --base-path="$PWD/.." --export-all --listen=127.0.0.1 --port=19418 --reuseaddr &
 daemon=$!
-for _ in $(seq 100); do ! (exec 3<>/dev/tcp/127.0.0.1/19418) 2>/dev/null || break; sleep 0.05; done
+for _ in $(seq 1000); do ! (exec 3<>/dev/tcp/127.0.0.1/19418) 2>/dev/null || break; sleep 0.05; done
 git clone -q git://127.0.0.1:19418/origin ../net
 git -C ../net log --oneline | wc -l
 kill "$daemon"

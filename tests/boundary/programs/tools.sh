@@ -25,31 +25,31 @@ if command -v busybox >/dev/null; then
 	busybox vi -c ':q' tree/f1 </dev/null >/dev/null 2>&1 || echo "vi $?"
 	busybox httpd -f -p 127.0.0.1:18307 -h tree &
 	httpd=$!
-	for _ in $(seq 100); do ! (exec 3<>/dev/tcp/127.0.0.1/18307) 2>/dev/null || break; sleep 0.05; done
+	for _ in $(seq 1000); do ! (exec 3<>/dev/tcp/127.0.0.1/18307) 2>/dev/null || break; sleep 0.05; done
 	busybox wget -q -O - http://127.0.0.1:18307/f7
 	kill "$httpd"
 fi
 (flock 9 && echo locked && flock -n tree/f5 true && echo other) 9>lock
 (flock 9; (flock -n 9 || echo no; flock -n lock true || echo held) ) 9>lock
-! command -v inotifywait >/dev/null || { (inotifywait -q -t 10 -e create --format %f tree & for _ in $(seq 100); do grep -q ^inotify "/proc/$!/fdinfo/3" 2>/dev/null && break; sleep 0.05; done; : >tree/seen; wait); }
+! command -v inotifywait >/dev/null || { (inotifywait -q -t 100 -e create --format %f tree & for _ in $(seq 1000); do grep -q ^inotify "/proc/$!/fdinfo/3" 2>/dev/null && break; sleep 0.05; done; : >tree/seen; wait); }
 script -qec 'tty >/dev/null && stty size >/dev/null && echo on a terminal; sh -c "exit 5"' /dev/null </dev/null || echo "script $?"
 if command -v tmux >/dev/null; then
 	tmux -S sock -f /dev/null new-session -d -x 80 -y 24 'echo in tmux; sleep 60 & fg >/dev/null 2>&1; cat'
-	for _ in $(seq 100); do tmux -S sock capture-pane -p 2>/dev/null | grep -q 'in tmux' && break; sleep 0.05; done
+	for _ in $(seq 1000); do tmux -S sock capture-pane -p 2>/dev/null | grep -q 'in tmux' && break; sleep 0.05; done
 	tmux -S sock capture-pane -p | head -n 1
 	tmux -S sock kill-server
 fi
 ! command -v vim.tiny >/dev/null || { printf ':s/1/edited/\n:wq\n' | vim.tiny -es tree/f1; cat tree/f1; }
 python3 -m http.server 18301 --bind 127.0.0.1 -d tree >/dev/null 2>&1 &
 server=$!
-for _ in $(seq 100); do ! (exec 3<>/dev/tcp/127.0.0.1/18301) 2>/dev/null || break; sleep 0.05; done
+for _ in $(seq 1000); do ! (exec 3<>/dev/tcp/127.0.0.1/18301) 2>/dev/null || break; sleep 0.05; done
 curl -sS http://127.0.0.1:18301/f9
 wget -q -O - http://127.0.0.1:18301/f10
 ! command -v nmap >/dev/null || nmap -sT -n -Pn -p 18300-18302 127.0.0.1 | grep -vE 'Starting|Nmap done|latency'
 kill "$server"
 if command -v socat >/dev/null; then
 	socat UNIX-LISTEN:s.sock,fork EXEC:'tr a-z A-Z' &
-	for _ in $(seq 100); do [ ! -S s.sock ] || break; sleep 0.05; done
+	for _ in $(seq 1000); do [ ! -S s.sock ] || break; sleep 0.05; done
 	echo through | socat - UNIX-CONNECT:s.sock
 	socat TCP4-LISTEN:18303,bind=127.0.0.1,reuseaddr PTY,link=pty,raw >/dev/null 2>&1 &
 	kill %socat 2>/dev/null || kill $(jobs -p) 2>/dev/null || true
@@ -57,7 +57,7 @@ fi
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout k -out c -days 2 -subj /CN=x 2>/dev/null
 openssl s_server -accept 127.0.0.1:18304 -key k -cert c -www >/dev/null 2>&1 &
 tls=$!
-for _ in $(seq 100); do ! (exec 3<>/dev/tcp/127.0.0.1/18304) 2>/dev/null || break; sleep 0.05; done
+for _ in $(seq 1000); do ! (exec 3<>/dev/tcp/127.0.0.1/18304) 2>/dev/null || break; sleep 0.05; done
 echo | openssl s_client -connect 127.0.0.1:18304 -CAfile c 2>/dev/null | grep -E '^Verif'
 kill "$tls"
 if [ -x /usr/sbin/sshd ]; then
@@ -65,7 +65,7 @@ if [ -x /usr/sbin/sshd ]; then
 	ssh-keygen -q -t ed25519 -N '' -f id
 	cp id.pub authorized
 	/usr/sbin/sshd -f /dev/null -o ListenAddress=127.0.0.1 -p 18305 -h "$PWD/hk" -o AuthorizedKeysFile="$PWD/authorized" -o StrictModes=no -o PidFile="$PWD/sshd.pid" -o UsePAM=no 2>&1
-	for _ in $(seq 100); do [ ! -s sshd.pid ] || break; sleep 0.05; done
+	for _ in $(seq 1000); do [ ! -s sshd.pid ] || break; sleep 0.05; done
 	ssh -F /dev/null -i id -p 18305 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR agent@127.0.0.1 'echo over ssh; exit 9' || echo "ssh $?"
 	kill "$(cat sshd.pid)"
 fi
