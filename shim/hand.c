@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hand of an agent: does single calls on AF_UNIX and netlink sockets that the enforcer judged and may not let the caller do itself.
+ * The hand of an agent: does single calls on AF_UNIX and netlink sockets, and makes files and names (hand_files.c), that the enforcer judged and may not let
+ * the caller do itself.
  *
  * It has the agent's ids and no capability, and stands in the agents' mount namespace and the agent's Landlock scope, so a path or an abstract
  * name means and reaches what it does for the agent. What others see of it is the agent's uid and groups, and its own pid. It decides nothing,
@@ -71,15 +72,17 @@ static ssize_t send_now(int fd, struct order *o, const int *passed, unsigned nr_
 		c->cmsg_len = CMSG_LEN(nr_passed * sizeof(int));
 		memcpy(CMSG_DATA(c), passed, nr_passed * sizeof(int));
 	}
-	sent = sendmsg(fd, &m, (int)o->head.send_flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+	sent = sendmsg(fd, &m, (int)o->head.call_flags | MSG_DONTWAIT | MSG_NOSIGNAL);
 	return sent < 0 ? -errno : sent;
 }
 
-static ssize_t perform(struct order *o, const int *fds, unsigned nr_fds)
+static ssize_t perform(struct order *o, const int *fds, unsigned nr_fds, int *ret_fd)
 {
 	const struct hand_request *r = &o->head;
 	unsigned passed = r->flags & HAND_CWD ? 2 : 1;
 
+	if (r->action >= HAND_OPEN)
+		return hand_make(r, o->data, fds, nr_fds, ret_fd);
 	if (nr_fds < passed || r->address_bytes > sizeof(r->address))
 		return -EINVAL;
 	if (r->flags & HAND_CWD && fchdir(fds[1]) < 0)
@@ -122,7 +125,7 @@ static ssize_t receive(int channel, struct order *o, int *ret_fds, unsigned *ret
 int hand_main(const struct zygote_hand *order, int channel)
 {
 	static struct order o;
-	int fds[HAND_FDS_MAX];
+	int fds[HAND_FDS_MAX], made;
 	unsigned nr_fds;
 	ssize_t len;
 
@@ -138,14 +141,17 @@ int hand_main(const struct zygote_hand *order, int channel)
 		if (len < (ssize_t)sizeof(o.head))
 			return 0;
 		answer.job = o.head.job;
-		answer.value = o.head.data_bytes == (size_t)len - sizeof(o.head) ? perform(&o, fds, nr_fds) : -EINVAL;
+		made = -1;
+		answer.value = o.head.data_bytes == (size_t)len - sizeof(o.head) ? perform(&o, fds, nr_fds, &made) : -EINVAL;
 		if (answer.value < 0) {
 			answer.error_number = (int)-answer.value;
 			answer.value = 0;
 		}
 		while (nr_fds)
 			close(fds[--nr_fds]);
-		if (chdir("/") < 0 || io_send(channel, &answer, sizeof(answer), NULL, 0, 0) < 0)
+		if ((o.head.flags & HAND_CWD && chdir("/") < 0) || io_send(channel, &answer, sizeof(answer), &made, made < 0 ? 0 : 1, 0) < 0)
 			return 1;
+		if (made >= 0)
+			close(made);
 	}
 }

@@ -84,20 +84,21 @@ struct zygote_hand {
 };
 
 /*
- * enforcer -> hand. Descriptors: the socket; with HAND_CWD the folder that a relative address starts from; then what a send passes on.
- * Data follows the structure. Nothing blocks.
+ * enforcer -> hand. Descriptors: the socket; with HAND_CWD the folder that a relative address starts from; then what a send passes on. From HAND_OPEN on
+ * as hand_make() has them. Data follows the structure. Nothing blocks. The answer to HAND_OPEN carries what was opened.
  */
 #define HAND_DATA_MAX (128u << 10)
 #define HAND_FDS_MAX 253	/* what the kernel lets one message carry */
 
-enum hand_action { HAND_CONNECT = 1, HAND_BIND, HAND_SEND };
+enum hand_action { HAND_CONNECT = 1, HAND_BIND, HAND_SEND, HAND_OPEN, HAND_MKDIR, HAND_MKNOD, HAND_SYMLINK, HAND_LINK, HAND_RENAME };
 enum hand_flags { HAND_CWD = 1 << 0, HAND_UNBLOCK = 1 << 1 /* the description blocks: O_NONBLOCK is set for this one connect */ };
 
 struct hand_request {
 	uint64_t job;
 	uint32_t action, flags;
-	uint32_t send_flags;
-	uint32_t umask;		/* of the caller, for HAND_BIND */
+	uint32_t call_flags;	/* of a send, an open, a rename */
+	uint32_t umask;		/* of the caller, for what makes a name */
+	uint32_t mode, device;
 	uint32_t address_bytes;	/* 0: none */
 	uint32_t data_bytes;
 	uint8_t address[128];

@@ -14,6 +14,7 @@
 #include "supervisor/base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,7 +40,8 @@ static int fail(const char *what)
  */
 static int lock_down(bool off)
 {
-	if (setns(ZYGOTE_MOUNTS_FD, CLONE_NEWNS) < 0)
+	/* In off without SYS_ADMIN there is none: it stays where it is. */
+	if (!(off && fcntl(ZYGOTE_MOUNTS_FD, F_GETFD) < 0) && setns(ZYGOTE_MOUNTS_FD, CLONE_NEWNS) < 0)
 		return fail("cannot enter the agents' mount namespace");
 	close(ZYGOTE_MOUNTS_FD);
 	if (chdir("/") < 0)

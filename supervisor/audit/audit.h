@@ -38,7 +38,7 @@ int audit_open(const struct audit_options *options, struct audit **ret_audit, st
 
 /*
  * type is [a-z0-9_], at most 32: start state layer policy_load service ready cmd_begin cmd_end program syscall signal_refused
- * unsupervised_process stop (rotate file anchor seal audit_drop recovered are the writer's own).
+ * unsupervised_process source_changed stop (rotate file anchor seal audit_drop recovered are the writer's own).
  * members: JSON object members without braces, made with json_out at top level; none may have a name of the envelope's (v seq ts
  * mono_us run boot type sev prev): such members are left out whole and "cut" says so; members above 15 KiB are shortened, and
  * "cut" says so too.

@@ -3,11 +3,14 @@
 #include "supervisor/boundary/landlock.h"
 
 #include "supervisor/base/cleanup.h"
+#include "supervisor/base/path.h"
 #include "supervisor/base/sys.h"
 
 #include <errno.h>
 
 #define READING (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define MAKING (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | \
+		LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 /* A device tree makes and removes nothing: /dev/shm is a write root of its own, /dev/pts nodes come from the kernel. */
 #define DEVICES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_IOCTL_DEV)
 
@@ -97,6 +100,28 @@ static int add_reading(struct plan *plan, const struct policy *policy, const str
 	return r;
 }
 
+static bool holds_workspace(const struct judge_subject *subject, const char *root)
+{
+	for (const char *const *frozen = subject->frozen_roots; frozen && *frozen; frozen++)
+		if (path_is_under(*frozen, root) || path_is_under(root, *frozen))
+			return true;
+	return false;
+}
+
+bool landlock_withholds(const struct judge_subject *subject, const char *path)
+{
+	bool withheld = false;
+
+	for (const char *const *root = subject->write_roots; root && *root; root++) {
+		if (!path_is_under(path, *root))
+			continue;
+		if (!holds_workspace(subject, *root))
+			return false;
+		withheld = true;
+	}
+	return withheld;
+}
+
 int landlock_plan(const struct policy *policy, const struct judge_subject *subject, uint64_t handled, struct landlock_rule *ret_rules,
 		  unsigned rules_max)
 {
@@ -109,6 +134,6 @@ int landlock_plan(const struct policy *policy, const struct judge_subject *subje
 	if (r == 0)
 		r = add_all(&plan, policy->paths.devices.items, policy->paths.devices.nr, DEVICES);
 	for (const char *const *root = subject->write_roots; r == 0 && root && *root; root++)
-		r = add(&plan, *root, plan.handled);
+		r = add(&plan, *root, holds_workspace(subject, *root) ? ~(uint64_t)MAKING : plan.handled);
 	return r < 0 ? r : (int)plan.nr;
 }

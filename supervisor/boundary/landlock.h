@@ -2,7 +2,7 @@
 /*
  * The Landlock rules of a launch, as the list a keeper applies. Pure: opens nothing.
  *
- * Read roots for strict, everything readable otherwise; write roots get every right; devices get read, write and ioctl.
+ * Read roots for strict, everything readable otherwise; write roots get every right, but see landlock_withholds(); devices get read, write and ioctl.
  */
 #pragma once
 
@@ -26,6 +26,12 @@ uint64_t landlock_handled(int abi);
  * one of the launch's own write roots: then what reads, executes and truncates is left to the mounts, unless the roots are strict or the mode readonly.
  */
 uint64_t landlock_handled_by(const struct policy *policy, const struct judge_subject *subject, int abi, bool mounts_fit);
+
+/*
+ * Whether path is in a write root where the layer lets nothing be made, which is one that holds an isolated workspace: no layer and no mount knows names, so what
+ * is made there is made for the launch, under the name that was judged (decision 0004).
+ */
+bool landlock_withholds(const struct judge_subject *subject, const char *path);
 
 /*
  * TCP connects and binds, of which no rule allows any: a launch's own are made by the enforcer on duplicates, so that the only one this hits is the

@@ -126,6 +126,18 @@ uid_t process_uid(pid_t pid, uid_t unknown)
 	return at && sscanf(at, "\nUid: %*u %u", &uid) == 1 ? uid : unknown;
 }
 
+mode_t process_umask(pid_t tid)
+{
+	char text[4096];
+	const char *at;
+	unsigned mask;
+
+	if (slurp(tid, "status", text, sizeof(text)) < 0)
+		return 0777;
+	at = strstr(text, "\nUmask:\t");
+	return at && sscanf(at, "\nUmask: %o", &mask) == 1 ? mask : 0777;
+}
+
 bool process_has_thread(pid_t pid, pid_t tid)
 {
 	char path[48];

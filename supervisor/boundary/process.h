@@ -25,5 +25,7 @@ pid_t process_group_id(pid_t pid);
 int process_filters(pid_t pid);
 /* The effective uid; unknown when there is no such process. */
 uid_t process_uid(pid_t pid, uid_t unknown);
+/* Its umask; 0777, nobody's rather than everybody's, when that cannot be known. */
+mode_t process_umask(pid_t tid);
 /* Whether tid is a thread of the process pid. */
 bool process_has_thread(pid_t pid, pid_t tid);

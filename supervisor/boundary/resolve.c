@@ -62,7 +62,7 @@ static int open_of(pid_t tid, const char *what)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_start(pid_t tid, int dirfd, const char *path)
+int resolve_start(pid_t tid, int dirfd, const char *path)
 {
 	char name[32];
 	int fd;
@@ -360,7 +360,7 @@ int resolve_under(int root_fd, pid_t tid, int dirfd, const char *path, bool foll
 
 	ret->fd = -1;
 	ret->missing = ret->nameless = false;
-	w.at = borrowed ? root_fd : open_start(tid, dirfd, path);
+	w.at = borrowed ? root_fd : resolve_start(tid, dirfd, path);
 	if (w.at < 0)
 		return w.at;
 	r = resolve_plainly(&w, path, ret);
@@ -395,7 +395,7 @@ bool resolve_passes_closed(pid_t tid, int dirfd, const char *path)
 	if (strlen(path) >= sizeof(w.rest))
 		return false;
 	memcpy(w.rest, path, strlen(path) + 1);
-	w.at = open_start(tid, dirfd, path);
+	w.at = resolve_start(tid, dirfd, path);
 	if (w.at < 0)
 		return false;
 	(void)walk(&w);

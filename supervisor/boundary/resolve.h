@@ -46,5 +46,7 @@ int resolve_named(int root_fd, pid_t tid, int dirfd, const char *path, bool foll
  */
 bool resolve_passes_closed(pid_t tid, int dirfd, const char *path);
 
+/* The folder that a relative path starts from, or the root: an O_PATH descriptor, or -errno. */
+int resolve_start(pid_t tid, int dirfd, const char *path);
 /* The path an O_PATH descriptor of ours has in its mount namespace. Returns 0 or -errno. */
 int resolve_name(int fd, char *ret_path, size_t path_bytes);

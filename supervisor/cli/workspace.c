@@ -87,8 +87,10 @@ static void print_line(const struct workspace *w, const char *place, const char 
 	printf("%-16s %-8s %-24s left out %zu, links %zu, protected %zu\n", w->name, workspace_kind_name(w->kind), place, w->left_out.total, w->linked.total,
 	       w->protected.total);
 	printf("%-16s %s\n", "", w->why);
-	if (changed)
-		printf("%-16s the source changed since it was made: %s\n", "", changed);
+	if (changed) {
+		printf("%-16s the source changed since it was made: ", "");
+		print_path(changed, "");
+	}
 }
 
 static bool is_running(const struct request *q, const char *name)
@@ -128,8 +130,14 @@ static int list_all(const struct request *q)
 {
 	if (q->json)
 		return puts(q->running.text ? q->running.text : "[]") < 0;
-	for (size_t i = 0; i < q->running.nr; i++)
-		print_line(&q->running.items[i].workspace, q->running.items[i].path, q->running.items[i].changed);
+	for (size_t i = 0; i < q->running.nr; i++) {
+		const struct running *running = &q->running.items[i];
+		_cleanup_free_ char *changed = NULL;
+
+		if (!running->changed && running->workspace.kind != WORKSPACE_LIVE)
+			(void)changes_look(running, &changed, NULL);
+		print_line(&running->workspace, running->path, changed ? changed : running->changed);
+	}
 	print_kept(q);
 	return 0;
 }

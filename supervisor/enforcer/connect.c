@@ -10,6 +10,7 @@
 #include "supervisor/base/cleanup.h"
 #include "supervisor/base/sys.h"
 #include "supervisor/boundary/loopback.h"
+#include "supervisor/boundary/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,19 +110,6 @@ static enum talk_next connect_ip(struct enforcer *e, struct talk *t)
 
 /* ---- by hand ---- */
 
-static uint32_t umask_of(pid_t tid)
-{
-	_cleanup_buf_ struct buf text = { 0 };
-	char path[32];
-	const char *at;
-	unsigned mask;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	if (io_read_file(AT_FDCWD, path, 8192, &text) < 0 || !(at = strstr(text.data, "\nUmask:")) || sscanf(at, "\nUmask: %o", &mask) != 1)
-		return 0777; /* nobody's, rather than everybody's */
-	return mask;
-}
-
 static int ask(struct enforcer *e, struct talk *t, enum hand_action action)
 {
 	struct hand_request request = {
@@ -132,7 +120,7 @@ static int ask(struct enforcer *e, struct talk *t, enum hand_action action)
 
 	memcpy(request.address, &t->address, sizeof(request.address));
 	if (action == HAND_BIND)
-		request.umask = umask_of((pid_t)t->call.request->pid);
+		request.umask = process_umask((pid_t)t->call.request->pid);
 	if (folder >= 0)
 		request.flags |= HAND_CWD;
 	else if (folder != -ENOENT)
@@ -172,13 +160,17 @@ static enum talk_next act_elsewhere(struct enforcer *e, struct talk *t, enum act
 		/* Only a family: the kernel says what it thinks of that. Multicast groups of netlink: capabilities. */
 		bool nameless = t->domain == AF_UNIX ? t->address_bytes <= sizeof(sa_family_t) : t->domain == AF_NETLINK && kind == ACTION_BIND;
 
-		if (!nameless && !talk_judge(e, t, kind, path))
+		if (!nameless && (!talk_judge(e, t, kind, path) || (kind == ACTION_BIND && !make_may_bind(e, t->call.launch, path, &t->decision))))
 			return deny(e, t, path, EACCES);
 		if (!nameless)
 			talk_record_allowed(e, t, path, "checked", 0);
 		t->begun = true;
-		/* The descriptors are the caller's own, so it stays this socket; sockets.h says why that is enough. */
-		if (!t->shared && ((t->domain == AF_UNIX && !(browsers_exist(e) && kind == ACTION_CONNECT)) || t->domain == AF_NETLINK))
+		/*
+		 * The descriptors are the caller's own, so it stays this socket; sockets.h says why that is enough. Not for a name that the launch
+		 * may not make itself.
+		 */
+		if (!t->shared && (nameless || kind != ACTION_BIND || !make_is_withheld(t->call.launch, path)) &&
+		    ((t->domain == AF_UNIX && !(browsers_exist(e) && kind == ACTION_CONNECT)) || t->domain == AF_NETLINK))
 			return talk_continue(e, t);
 	}
 	return by_hand(e, t, kind == ACTION_BIND ? HAND_BIND : HAND_CONNECT);

@@ -145,16 +145,15 @@ static const char *path_in(char *const *environment)
 static int add_preset(struct consideration *c, struct launch_given *given)
 {
 	const struct preset_command *command = policy_preset(c->policy, c->argv[0]);
-	const struct preset_reach reach = { .roots = c->written, .user = &c->user };
 	_cleanup_free_ struct preset_place *place = NULL;
 
 	if (!command || !command->environment.nr)
 		return 0;
 	place = malloc(sizeof(*place));
-	c->preset_search = preset_search(&reach, path_in(c->environment));
+	c->preset_search = preset_search(c->written, path_in(c->environment));
 	if (!place || !c->preset_search)
 		return -ENOMEM;
-	if (preset_find(&reach, c->preset_search, command->name, place) < 0)
+	if (preset_find(c->written, c->preset_search, command->name, place) < 0)
 		return 0;
 	c->preset = command->name;
 	c->preset_program = strdup(place->program);

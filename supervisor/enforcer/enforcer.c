@@ -247,6 +247,7 @@ static void take_record(struct enforcer *e, int64_t severity, char *text)
 static void seal(struct enforcer *e)
 {
 	repeats_flush(e);
+	sources_end(e);
 	record_text(e, "stop", AUDIT_INFO, "why", e->state_why);
 	e->exit_code = audit_close(e->audit, true) < 0 ? EXIT_AUDIT : 0;
 	e->audit = NULL;
@@ -366,6 +367,18 @@ static const struct layer *find_layer(const struct enforcer *e, const char *name
 	return layer_find(e->layers, e->nr_layers, name);
 }
 
+/* In the layer whose lack it is. */
+static void say_unmediated(struct enforcer *e)
+{
+	for (unsigned i = 0; i < e->nr_layers; i++) {
+		struct layer *layer = &e->layers[i];
+		const size_t len = strlen(layer->why);
+
+		if (strcmp(layer->name, "mounts") == 0)
+			snprintf(layer->why + len, sizeof(layer->why) - len, " Launches in off run unmediated (no filter).");
+	}
+}
+
 static int prepare_boundary(struct enforcer *e, struct err *error)
 {
 	const struct layer *notify, *killable, *scope, *missing;
@@ -380,8 +393,11 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 	r = workspaces_load(e, error);
 	if (r < 0)
 		return r;
-	record_layers(e);
 	notify = find_layer(e, "notify");
+	e->listener_works_off = notify && notify->state == LAYER_ACTIVE && plan_mounts(e, true, NULL) >= 0;
+	if (e->mode == MODE_OFF && !e->listener_works_off)
+		say_unmediated(e);
+	record_layers(e);
 	killable = find_layer(e, "wait_killable");
 	e->seccomp_flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
 	if (killable && killable->state == LAYER_ACTIVE)
@@ -391,7 +407,6 @@ static int prepare_boundary(struct enforcer *e, struct err *error)
 		return err_set(error, -EOPNOTSUPP, "mode %s requires layer %s: %s; get it with %s", mode_name(e->mode), missing->name,
 			       missing->why, missing->how ? missing->how : "another kernel or engine");
 	e->signals_scoped = (scope = find_layer(e, "landlock_scope")) && scope->state == LAYER_ACTIVE;
-	e->listener_works_off = notify && notify->state == LAYER_ACTIVE && plan_mounts(e, true, NULL) >= 0;
 	e->landlock_abi = sys_landlock_create_ruleset(NULL, 0);
 	if (e->landlock_abi < 0)
 		e->landlock_abi = 0;
@@ -436,6 +451,8 @@ static int prepare_loop(struct enforcer *e, struct err *error)
 		r = digests_start(e);
 	if (r == 0)
 		r = watch_start(e);
+	if (r == 0)
+		r = sources_start(e);
 	if (r < 0)
 		return err_set(error, r, "cannot start the loop: %s", strerror(-r));
 	r = requests_listen(e, e->run_dir, error);

@@ -3,7 +3,7 @@
  * Opens for writing: judged by what the path names, recorded, then continued.
  *
  * CONTINUE is safe here: whatever path a raced argument puts in its place, the kernel holds it to the launch's Landlock write roots and to the
- * read-only tree. Those refuse exactly what is refused here; here it gets its reason and its record.
+ * read-only tree. Those refuse exactly what is refused here; here it gets its reason and its record. What they do not let a launch make itself, makes.c does.
  *
  * One exception: what an agent's process may write of itself in /proc, which is read-only for agents, is opened here and given to it.
  */
@@ -19,13 +19,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-struct open_call {
-	int dirfd;
-	uint64_t path_address;
-	uint64_t flags;
-	bool in_root;		/* an absolute path starts at dirfd */
-};
-
 #define WRITE_FLAGS (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 
 /* The registers, or for openat2 a copy of its structure. Returns 0 or -errno. */
@@ -38,15 +31,18 @@ static int decode(struct target *t, const struct seccomp_data *data, struct open
 	case SYS_creat:
 		ret->path_address = data->args[0];
 		ret->flags = O_WRONLY | O_CREAT | O_TRUNC;
+		ret->mode = (uint32_t)data->args[1];
 		return 0;
 	case SYS_open:
 		ret->path_address = data->args[0];
 		ret->flags = (uint32_t)data->args[1];
+		ret->mode = (uint32_t)data->args[2];
 		return 0;
 	case SYS_openat:
 		ret->dirfd = (int)data->args[0];
 		ret->path_address = data->args[1];
 		ret->flags = (uint32_t)data->args[2];
+		ret->mode = (uint32_t)data->args[3];
 		return 0;
 	case SYS_openat2:
 		ret->dirfd = (int)data->args[0];
@@ -56,7 +52,8 @@ static int decode(struct target *t, const struct seccomp_data *data, struct open
 		if (target_read(t, data->args[2], &how, sizeof(how)) < 0)
 			return -EFAULT;
 		ret->flags = how.flags;
-		ret->in_root = how.resolve & RESOLVE_IN_ROOT;
+		ret->resolve = how.resolve;
+		ret->mode = (uint32_t)how.mode;
 		return 0;
 	default:
 		return -ENOSYS;
@@ -66,6 +63,11 @@ static int decode(struct target *t, const struct seccomp_data *data, struct open
 static bool follows(uint64_t flags)
 {
 	return !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+}
+
+static unsigned free_flags(uint64_t flags)
+{
+	return (follows(flags) ? FREE_FOLLOW : 0) | (flags & O_CREAT ? FREE_NEW | FREE_MAKES : 0);
 }
 
 static void describe(const char *asked, const struct resolved *object, uint64_t flags, struct buf *ret_what)
@@ -123,8 +125,9 @@ static void give_process_file(struct enforcer *e, const struct call *call, const
 		notify_give(e, call, fd, flags & O_CLOEXEC);
 }
 
-static void judge_object(struct enforcer *e, const struct call *call, const char *asked, const struct resolved *object, uint64_t flags)
+static void judge_object(struct enforcer *e, const struct call *call, const char *asked, const struct resolved *object, const struct open_call *o)
 {
+	const uint64_t flags = o->flags;
 	struct action action = { .kind = ACTION_WRITE, .path = object->path, .own_process = process_file_is_own(e, call->launch, object) };
 	struct decision decision, shadow = { 0 };
 	_cleanup_buf_ struct buf what = { 0 };
@@ -150,7 +153,7 @@ static void judge_object(struct enforcer *e, const struct call *call, const char
 	}
 	if (strcmp(decision.rule, PROCESS_FILE_RULE) == 0 && !(flags & O_PATH))
 		give_process_file(e, call, object, flags);
-	else
+	else if (!make_open(e, call, &(struct made_path){ asked, o->dirfd, object, false }, o))
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 }
 
@@ -191,17 +194,32 @@ static void judge_reading(struct enforcer *e, const struct call *call, const cha
 	notify_deny(e, call, &decision, EACCES, &what);
 }
 
-bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, bool follow, bool creates)
+bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, unsigned flags)
 {
 	static struct resolved object;	/* large, and this is the one thread */
 	struct action action = { .kind = ACTION_WRITE, .path = object.path };
 	struct decision decision, shadow;
 
 	if (call->launch->subject.mode == MODE_OFF ||
-	    resolve_named(call->launch->root, (pid_t)call->request->pid, dirfd, path, follow, creates, &object) < 0)
+	    resolve_named(call->launch->root, (pid_t)call->request->pid, dirfd, path, flags & FREE_FOLLOW, flags & FREE_NEW, &object) < 0 ||
+	    (flags & FREE_MAKES && make_is_withheld(call->launch, object.path)))
 		return false;
 	notify_judge(e, call->launch, &action, &decision, &shadow);
 	return decision.verdict == VERDICT_ALLOW;
+}
+
+/* In a folder whose path is too long to be told, the name alone is judged. Returns whether that was the answer. */
+static bool handle_deep(struct enforcer *e, const struct call *call, const char *asked, const struct open_call *o)
+{
+	const struct made_path p = { .asked = asked, .dirfd = o->dirfd, .deep = true };
+	struct decision decision;
+
+	if (!(o->flags & O_CREAT) || call->launch->subject.mode == MODE_OFF)
+		return false;
+	if (make_name_is_free(e, asked, &decision))
+		return make_open(e, call, &p, o);
+	notify_deny(e, call, &decision, notify_write_error(&decision), NULL);
+	return true;
 }
 
 void file_handle(struct enforcer *e, const struct call *call)
@@ -223,26 +241,30 @@ void file_handle(struct enforcer *e, const struct call *call)
 		r = target_read_string(&e->target, open_call.path_address, PATH_MAX, &path);
 	if (r == 0 && path.len <= 1)
 		r = -ENOENT;
-	from = r == 0 && open_call.in_root ? path.data + strspn(path.data, "/") : path.data;
+	from = r == 0 && open_call.resolve & RESOLVE_IN_ROOT ? path.data + strspn(path.data, "/") : path.data;
 	/* Whether the caller is still there, the answer tells: asked before only where something is recorded. */
 	if (r == 0 && e->policy->audit_allowed != AUDIT_ALLOWED_ALL &&
-	    file_is_free(e, call, open_call.dirfd, from, follows(open_call.flags), open_call.flags & O_CREAT))
+	    file_is_free(e, call, open_call.dirfd, from, free_flags(open_call.flags)))
 		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	if (r == 0)
 		r = resolve_under(call->launch->root, (pid_t)call->request->pid, open_call.dirfd, from, follows(open_call.flags), &object);
+	if (r == 0 && open_call.flags & O_CREAT && strlen(object.path) >= PATH_MAX)	/* only now does its name not fit */
+		r = (resolved_close(&object), -ENAMETOOLONG);
 	if (!listener_waits(&call->launch->listener, call->request->id))
 		r = r == 0 ? (resolved_close(&object), -EINTR) : -EINTR;
 	if (r == -ELOOP)
 		return deny_hops(e, call, path.data);
 	if (r == -EFAULT)
 		return notify_unreadable(e, call);
+	if (r == -ENAMETOOLONG && path.len && path.len <= PATH_MAX && handle_deep(e, call, path.data, &open_call))
+		return;
 	/* No such path, for us: the kernel says what it is to the caller. We see more than it may, and our answer would tell it. */
 	if (r < 0)
 		return notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	if (object.nameless) /* its own pipe, socket or memfd through /proc/self/fd: it has it open already */
 		notify_answer(e, call, (struct answer){ .kind = ANSWER_CONTINUE });
 	else if (open_call.flags & WRITE_FLAGS)
-		judge_object(e, call, path.data, &object, open_call.flags);
+		judge_object(e, call, path.data, &object, &open_call);
 	else
 		judge_reading(e, call, path.data, full_name(call, open_call.dirfd, from, named), &object, open_call.flags);
 	resolved_close(&object);

@@ -39,7 +39,10 @@ static void hand_ready(struct enforcer *e, struct source *source, uint32_t event
 {
 	struct hand *h = container_of(source, struct hand, source);
 	struct hand_answer answer;
-	ssize_t len = io_receive(source->fd, &answer, sizeof(answer), NULL, 0, NULL, MSG_DONTWAIT);
+	unsigned nr_fds = 0;
+	int fd = -1;
+	ssize_t len = io_receive(source->fd, &answer, sizeof(answer), &fd, 1, &nr_fds, MSG_DONTWAIT);
+	_cleanup_close_ int made = len >= 0 && nr_fds ? fd : -1;
 	struct talk *t;
 
 	(void)events;
@@ -53,6 +56,7 @@ static void hand_ready(struct enforcer *e, struct source *source, uint32_t event
 	t->handed = true;
 	t->hand_error = answer.error_number;
 	t->hand_value = answer.value;
+	t->hand_fd = TAKE_FD(made);
 	talk_resume(e, t);
 }
 

@@ -330,11 +330,16 @@ unsigned exec_held(const struct enforcer *e);
 void exec_forget(struct enforcer *e, const struct launch *l);
 unsigned exec_in_flight(const struct enforcer *e);
 void file_handle(struct enforcer *e, const struct call *call);
+enum free_flags {
+	FREE_FOLLOW = 1 << 0,		/* a symlink in the last place */
+	FREE_NEW = 1 << 1,		/* the last name is likely not there */
+	FREE_MAKES = 1 << 2,		/* the call may make it */
+};
 /*
- * Whether a path names, without a symlink, what the call's launch may write: then its name has said all, and nothing needs a record. False says nothing: the
- * object is to be looked at.
+ * Whether a path names, without a symlink, what the call's launch may write and, if it comes to that, make itself: then its name has said all, and nothing needs a
+ * record. False says nothing: the object is to be looked at. flags: enum free_flags.
  */
-bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, bool follow, bool creates);
+bool file_is_free(struct enforcer *e, const struct call *call, int dirfd, const char *path, unsigned flags);
 void path_handle(struct enforcer *e, const struct call *call);
 void process_handle(struct enforcer *e, const struct call *call);
 /* Whether a call that changes nothing gets the kernel's answer instead of this refusal. */
@@ -352,6 +357,35 @@ int sockets_start(struct enforcer *e);
 /* A call an earlier enforcer left acting: undoes what it may have left behind. */
 void socket_recover(const struct call *call);
 void socket_forget(struct enforcer *e, const struct launch *l);
+
+/* ---- makes.c: names that a launch may not make itself ---- */
+
+struct open_call {			/* an open, decoded */
+	int dirfd;
+	uint64_t path_address;
+	uint64_t flags, resolve;	/* resolve: openat2's */
+	uint32_t mode;
+};
+
+struct made_path {			/* one path of the call */
+	const char *asked;
+	int dirfd;			/* where a relative one starts, the caller's */
+	const struct resolved *object;
+	bool deep;			/* its folder's path is longer than the kernel can say: object holds nothing more than asked does */
+};
+
+/* Whether what the launch makes at path is made for it. */
+bool make_is_withheld(const struct launch *l, const char *path);
+/* Whether the call is one that makes a name, whatever else it does. Opens are not asked about. */
+bool make_is_one(const struct call *call);
+/* Judged and allowed: done for the caller, if it must be. Returns whether it was, or is being, answered. */
+bool make_open(struct enforcer *e, const struct call *call, const struct made_path *p, const struct open_call *o);
+/* Whether the last part of path is no name that is protected in workspaces. False with ret_decision. */
+bool make_name_is_free(const struct enforcer *e, const char *path, struct decision *ret_decision);
+/* Whether a socket may be bound to path, which was judged. False with ret_decision. */
+bool make_may_bind(const struct enforcer *e, const struct launch *l, const char *path, struct decision *ret_decision);
+/* The same for a call that is one. from: what is renamed or linked, or NULL; text: of a symbolic link. */
+bool make_path(struct enforcer *e, const struct call *call, const struct made_path *from, const struct made_path *to, const char *text);
 
 /* ---- protected.c: opens of masked names ---- */
 
@@ -451,8 +485,16 @@ const struct layer *plan_missing_layer(const struct enforcer *e);
 
 /* What stands in the run folder; a record and a layer of it. Returns 0 or -errno with ret_error. */
 int workspaces_load(struct enforcer *e, struct err *ret_error);
+/* Whether this is a name that is protected in workspaces. */
+bool workspaces_protect_name(const struct enforcer *e, struct bytes name);
 /* What launches get beyond the proxy's variables: "K=V\n" or "". */
 const char *workspaces_environment(const struct enforcer *e);
+
+/* ---- sources.c: whether they change ---- */
+
+int sources_start(struct enforcer *e);
+/* The last look, where it does not take long. */
+void sources_end(struct enforcer *e);
 
 struct enforcer {
 	int epoll, init;
@@ -504,6 +546,7 @@ struct enforcer {
 	struct browsers *browsers;	/* browsers.c's own; NULL: no sessions here */
 	struct browser_file *browser_file;	/* browser_file.c's own; NULL: nobody asks yet */
 	struct watch *watch;		/* watch.c's own */
+	struct looking *looking;	/* sources.c's own; NULL: there are no workspaces */
 	struct held *held;		/* held.c's own */
 	struct digests *digests;	/* digests.c's own */
 	void **graveyard;

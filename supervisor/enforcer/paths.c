@@ -4,7 +4,7 @@
  *
  * Judged by every path they take, recorded when refused, then continued. CONTINUE is safe here: the agents' tree is read-only outside the write roots,
  * which also holds chmod, chown, xattr and times, that Landlock does not know; the launch's Landlock roots hold the rest; masks hold what is
- * protected inside a write root. A raced argument reaches nothing that a judged one could not.
+ * protected inside a write root. A raced argument reaches nothing that a judged one could not. What these do not let a launch make itself, makes.c does.
  */
 #include "supervisor/enforcer/internal.h"
 
@@ -97,6 +97,7 @@ static bool follows(enum follow follow, uint32_t flags)
 struct named {				/* one path of the call, copied and resolved */
 	struct buf asked;
 	struct resolved object;
+	bool deep;			/* see struct made_path */
 };
 
 /* A NULL path of utimensat and futimesat, and an empty one with AT_EMPTY_PATH, mean the descriptor itself. */
@@ -133,7 +134,18 @@ static int resolve_path(struct enforcer *e, const struct call *call, const struc
 	if (r < 0)
 		return r;
 	/* The descriptor alone, with no path: AT_FDCWD would be the working folder, which these calls take too. */
-	return resolve_under(call->launch->root, (pid_t)call->request->pid, dirfd_of(call, a), n->asked.data, follows(a->follow, flags), &n->object);
+	r = resolve_under(call->launch->root, (pid_t)call->request->pid, dirfd_of(call, a), n->asked.data, follows(a->follow, flags), &n->object);
+	if (r == 0 && strlen(n->object.path) >= PATH_MAX) {	/* only now does its name not fit */
+		resolved_close(&n->object);
+		r = -ENAMETOOLONG;
+	}
+	n->deep = r == -ENAMETOOLONG && make_is_one(call) && n->asked.data[0] != '/';
+	if (!n->deep)
+		return r;
+	strcpy(n->object.path, n->asked.data);
+	n->object.missing = a->follow == NEW;
+	n->object.nameless = false;
+	return 0;
 }
 
 static void describe(const struct named *n, struct buf *ret_what)
@@ -175,9 +187,14 @@ static bool refused(struct enforcer *e, const struct call *call, const struct pa
 
 	if (c->paths[which].path == NONE || n->object.nameless)
 		return false;
-	notify_judge(e, call->launch, &action, &decision, &shadow);
-	if (decision.verdict == VERDICT_ALLOW)
-		return false;
+	if (n->deep) {
+		if (make_name_is_free(e, n->asked.data, &decision))
+			return false;
+	} else {
+		notify_judge(e, call->launch, &action, &decision, &shadow);
+		if (decision.verdict == VERDICT_ALLOW)
+			return false;
+	}
 	if (file_is_left_to_kernel(&decision) && is_idle(call, c, names)) {
 		notify_answer(e, call, idle_answer(c));
 		return true;
@@ -194,12 +211,31 @@ static bool all_are_free(struct enforcer *e, const struct call *call, const stru
 
 	for (int i = 0; i < 2; i++) {
 		const struct path_argument *a = &c->paths[i];
+		unsigned asked = FREE_NEW | (follows(a->follow, flags) ? FREE_FOLLOW : 0) | (make_is_one(call) ? FREE_MAKES : 0);
 
 		if (a->path != NONE && (read_path(e, data, a, flags, &names[i]) < 0 ||
-					!file_is_free(e, call, dirfd_of(call, a), names[i].asked.data, follows(a->follow, flags), true)))
+					!file_is_free(e, call, dirfd_of(call, a), names[i].asked.data, asked)))
 			return false;
 	}
 	return true;
+}
+
+/* Returns true when the hand does it. A path of the call that is the last is the one that is made. */
+static bool made(struct enforcer *e, const struct call *call, const struct path_call *c, const struct named names[static 2])
+{
+	const bool is_link = call->request->data.nr == SYS_symlink || call->request->data.nr == SYS_symlinkat, two = c->paths[1].path != NONE;
+	const struct made_path first = { names[0].asked.data, dirfd_of(call, &c->paths[0]), &names[0].object, names[0].deep };
+	const struct made_path last = { names[1].asked.data, two ? dirfd_of(call, &c->paths[1]) : AT_FDCWD, &names[1].object, names[1].deep };
+	static struct buf text;		/* its memory is kept */
+
+	if (!make_is_one(call))
+		return false;
+	buf_reset(&text);
+	if (!is_link)
+		buf_append(&text, "", 1);
+	else if (target_read_string(&e->target, call->request->data.args[0], PATH_MAX, &text) < 0)
+		return false;	/* the kernel says what is wrong with it, and makes nothing there */
+	return make_path(e, call, two ? &first : NULL, two ? &last : &first, text.data);
 }
 
 void path_handle(struct enforcer *e, const struct call *call)
@@ -221,6 +257,8 @@ void path_handle(struct enforcer *e, const struct call *call)
 		r = -EINTR;
 	for (int i = 0; i < 2 && r == 0 && !done; i++)
 		done = refused(e, call, c, names, i);
+	if (r == 0 && !done)
+		done = made(e, call, c, names);
 	for (int i = 0; i < 2; i++)
 		resolved_close(&names[i].object);
 	if (r == -EFAULT)

@@ -22,32 +22,26 @@
 
 #define HOPS_MAX 64
 
-/* By its mode and owner. */
-static bool may_write(const struct user_identity *user, const struct stat *st)
+/* By its mode and owner: whoever is not root may be the user of some launch. A link's folder says who may replace it. */
+static bool may_be_written(const struct stat *st)
 {
-	bool in_group = st->st_gid == user->gid;
-
-	for (unsigned i = 0; i < user->nr_groups; i++)
-		in_group |= user->groups[i] == st->st_gid;
-	if (S_ISLNK(st->st_mode))
-		return false;	/* its folder says who may replace it */
-	return st->st_uid == user->uid || st->st_mode & S_IWOTH || (in_group && st->st_mode & S_IWGRP);
+	return !S_ISLNK(st->st_mode) && (st->st_uid != 0 || st->st_mode & S_IWOTH || (st->st_gid != 0 && st->st_mode & S_IWGRP));
 }
 
 /*
- * Below a root, or the user's own: what is mounted in two places is found by its owner. What a name in /proc leads to depends on who asks, and agents choose
+ * Below a root, or not root's alone: what is mounted in two places is found by its owner. What a name in /proc leads to depends on who asks, and agents choose
  * much of it.
  */
-static bool is_written(const struct preset_reach *reach, const char *path, const struct stat *st)
+static bool is_written(const char *const *roots, const char *path, const struct stat *st)
 {
 	struct statfs system;
 
 	if (S_ISDIR(st->st_mode) && (statfs(path, &system) < 0 || system.f_type == PROC_SUPER_MAGIC))
 		return true;
-	for (const char *const *root = reach->roots; *root; root++)
+	for (const char *const *root = roots; *root; root++)
 		if (path_is_under(path, *root))
 			return true;
-	return may_write(reach->user, st);
+	return may_be_written(st);
 }
 
 /* Puts the link's text in front of what is left of the way. */
@@ -68,7 +62,7 @@ static int follow(const char *link, char done[static PATH_MAX], char left[static
 }
 
 /* One name of the way. Returns 0 or -errno. */
-static int step(const struct preset_reach *reach, const char *name, size_t len, char done[static PATH_MAX], char left[static PATH_MAX], unsigned *hops)
+static int step(const char *const *roots, const char *name, size_t len, char done[static PATH_MAX], char left[static PATH_MAX], unsigned *hops)
 {
 	char next[PATH_MAX + 1];
 	struct stat st;
@@ -83,7 +77,7 @@ static int step(const struct preset_reach *reach, const char *name, size_t len, 
 		return -ENAMETOOLONG;
 	if (lstat(next, &st) < 0)
 		return -errno;
-	if (is_written(reach, next, &st))
+	if (is_written(roots, next, &st))
 		return -EPERM;
 	if (S_ISLNK(st.st_mode))
 		return ++*hops > HOPS_MAX ? -ELOOP : follow(next, done, left);
@@ -92,7 +86,7 @@ static int step(const struct preset_reach *reach, const char *name, size_t len, 
 }
 
 /* The canonical path of what an absolute path leads to. -EPERM: by way of what agents write. */
-static int resolve_unwritten(const struct preset_reach *reach, const char *path, char ret_path[static PATH_MAX])
+static int resolve_unwritten(const char *const *roots, const char *path, char ret_path[static PATH_MAX])
 {
 	char left[PATH_MAX], name[NAME_MAX + 1], done[PATH_MAX] = "";
 	unsigned hops = 0;
@@ -107,7 +101,7 @@ static int resolve_unwritten(const struct preset_reach *reach, const char *path,
 			return -ENAMETOOLONG;
 		memcpy(name, left, len);
 		memmove(left, left + len + (left[len] == '/'), strlen(left + len + (left[len] == '/')) + 1);
-		r = step(reach, name, len, done, left, &hops);
+		r = step(roots, name, len, done, left, &hops);
 	}
 	if (r == 0)
 		snprintf(ret_path, PATH_MAX, "%s", *done ? done : "/");
@@ -121,7 +115,7 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
 }
 
-char *preset_search(const struct preset_reach *reach, const char *search)
+char *preset_search(const char *const *roots, const char *search)
 {
 	char *kept = malloc(strlen(search) + 1), *out = kept, folder[PATH_MAX], found[PATH_MAX];
 
@@ -132,7 +126,7 @@ char *preset_search(const struct preset_reach *reach, const char *search)
 
 		if (len && len < sizeof(folder)) {
 			snprintf(folder, sizeof(folder), "%.*s", (int)len, part);
-			if (strcmp(folder, CORDON_ENTRY_DIR) != 0 && resolve_unwritten(reach, folder, found) == 0)
+			if (strcmp(folder, CORDON_ENTRY_DIR) != 0 && resolve_unwritten(roots, folder, found) == 0)
 				out += sprintf(out, "%s%s", out > kept ? ":" : "", folder);
 		}
 		part += len + (part[len] == ':');
@@ -141,7 +135,7 @@ char *preset_search(const struct preset_reach *reach, const char *search)
 	return kept;
 }
 
-int preset_find(const struct preset_reach *reach, const char *search, const char *name, struct preset_place *ret)
+int preset_find(const char *const *roots, const char *search, const char *name, struct preset_place *ret)
 {
 	int r = -ENOENT;
 
@@ -151,7 +145,7 @@ int preset_find(const struct preset_reach *reach, const char *search, const char
 
 		if (len && (size_t)snprintf(ret->named, sizeof(ret->named), "%.*s/%s", (int)len, part, name) < sizeof(ret->named) &&
 		    strncmp(ret->named, CORDON_ENTRY_DIR "/", sizeof(CORDON_ENTRY_DIR)) != 0)
-			found = resolve_unwritten(reach, ret->named, ret->program);
+			found = resolve_unwritten(roots, ret->named, ret->program);
 		if (found == 0 && is_program(ret->program))
 			return 0;
 		if (found == -EPERM && is_program(ret->named))
@@ -170,11 +164,11 @@ static const char *path_of(const char *const *environment)
 	return *environment && (*environment)[5] ? *environment + 5 : "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 }
 
-static void put_command(struct json_out *j, const struct enforcer *e, const struct preset *preset, const struct preset_command *command, const struct preset_reach *reach)
+static void put_command(struct json_out *j, const struct enforcer *e, const struct preset *preset, const struct preset_command *command, const char *const *roots)
 {
 	static struct preset_place place;	/* large, and this is the one thread */
 	const bool on = preset_is_on(e->policy, preset);
-	const int found = preset_find(reach, path_of(e->image), command->name, &place);
+	const int found = preset_find(roots, path_of(e->image), command->name, &place);
 
 	json_object_begin(j, NULL);
 	json_text(j, "name", command->name);
@@ -197,7 +191,6 @@ static void put_command(struct json_out *j, const struct enforcer *e, const stru
 void presets_answer(const struct enforcer *e, const char *argument, struct buf *ret)
 {
 	_cleanup_free_ const char **roots = plan_roots(e->policy, e->launch_user.home, NULL);
-	const struct preset_reach reach = { .roots = roots, .user = &e->launch_user };
 	struct json_out j = { .buf = ret };
 
 	(void)argument;
@@ -210,7 +203,7 @@ void presets_answer(const struct enforcer *e, const char *argument, struct buf *
 	json_array_begin(&j, "commands");
 	for (size_t p = 0; roots && p < e->policy->nr_presets; p++)
 		for (size_t c = 0; c < e->policy->presets[p].nr_commands; c++)
-			put_command(&j, e, &e->policy->presets[p], &e->policy->presets[p].commands[c], &reach);
+			put_command(&j, e, &e->policy->presets[p], &e->policy->presets[p].commands[c], roots);
 	json_array_end(&j);
 	json_object_end(&j);
 }

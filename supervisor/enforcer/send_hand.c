@@ -27,7 +27,7 @@ static int collect_passed(const struct talk *t, const struct message *m, int *fd
 
 static int ask(struct enforcer *e, struct talk *t, const struct message *m, char *data)
 {
-	struct hand_request request = { .action = HAND_SEND, .send_flags = (uint32_t)(m->flags & ~MSG_ZEROCOPY), .address_bytes = m->name_bytes };
+	struct hand_request request = { .action = HAND_SEND, .call_flags = (uint32_t)(m->flags & ~MSG_ZEROCOPY), .address_bytes = m->name_bytes };
 	size_t left = m->total - t->bytes_sent;
 	int fds[HAND_FDS_MAX], nr = 1, r;
 	ssize_t bytes;

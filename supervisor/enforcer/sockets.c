@@ -338,7 +338,7 @@ static int prepare(struct enforcer *e, struct talk *t)
 
 void socket_handle(struct enforcer *e, const struct call *call)
 {
-	struct talk t = { .source.fd = -1, .call = *call, .id = call->request->id, .blocks = -1 };
+	struct talk t = { .source.fd = -1, .hand_fd = -1, .call = *call, .id = call->request->id, .blocks = -1 };
 	int r;
 
 	target_init(&e->target, (pid_t)call->request->pid);

@@ -7,7 +7,7 @@
  * send.c        sendto, sendmsg, sendmmsg; send_hand.c those that the hand does
  * message.c     private copies of messages
  * waits.c       calls that cannot be answered yet
- * hands.c       calls that a process with the caller's ids performs
+ * hands.c       calls that a process with the caller's ids performs; makes.c asks it, too
  *
  * When may a call go on in the caller's own hands (CONTINUE)? The kernel then reads everything again: the descriptor's number, and what pointers
  * point to. A number that named a UNIX socket while it was judged can name a UDP socket by then, and the address in memory can be any: nothing
@@ -66,6 +66,9 @@ struct talk {
 	int hand_error;
 	int64_t hand_value;
 	size_t hand_bytes;
+	/* makes.c */
+	int hand_fd;			/* what the hand opened, owned; -1 */
+	bool close_on_exec, deep;
 };
 
 /* ---- sockets.c ---- */
@@ -157,6 +160,8 @@ int send_by_hand(struct enforcer *e, struct talk *t, const struct message *m, ch
 int waits_start(struct enforcer *e);
 /* Runs t->act until it has answered, on t itself as long as it can; copies t when it must wait. t->source.fd is consumed. */
 void talk_run(struct enforcer *e, struct talk *t);
+/* t waits, as it says itself; it is copied, and t->source.fd consumed. */
+void talk_wait(struct enforcer *e, struct talk *t);
 /* For whom the hand has answered. NULL when nobody waits for it any more. */
 struct talk *talk_of_job(struct enforcer *e, uint64_t job);
 /* Every call that waits for this hand goes on with EIO. */

@@ -79,7 +79,7 @@ static int put_boundary(const struct enforcer *e, const struct launch_order *o, 
 {
 	_cleanup_free_ const char **skills = plan_skills(e->policy, o->user->home);
 	struct judge_subject subject = { .mode = o->mode, .home = o->user->home, .write_roots = roots, .read_roots = skills,
-					 .strict_roots = o->strict_roots };
+					 .frozen_roots = e->frozen_roots, .strict_roots = o->strict_roots };
 	const bool off = o->mode == MODE_OFF;
 	const struct filter_program *filter = &e->filters[off ? FILTER_OFF : o->mode == MODE_READONLY ? FILTER_READS : FILTER_SAFE];
 

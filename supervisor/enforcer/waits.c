@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Socket calls that cannot be answered yet: a connect under way, a full buffer, a hand at work. No thread waits for any of them.
+ * Calls that cannot be answered yet: a connect under way, a full buffer, a hand at work. No thread waits for any of them.
  *
  * The caller sits in an uninterruptible wait (WAIT_KILLABLE) meanwhile, so what the kernel would do for it is done here: its timeout, its signals,
- * and nothing more once it is gone. A tick runs while anybody waits.
+ * and nothing more once it is gone. A tick runs while anybody waits, and once more.
  */
 #include "supervisor/enforcer/sockets.h"
 
@@ -54,9 +54,9 @@ static void drop(struct enforcer *e, struct talk *t)
 {
 	unlink_talk(e, t);
 	source_close(e, &t->source);
+	if (t->hand_fd >= 0)
+		close(t->hand_fd);
 	loop_free_later(e, t);
-	if (!e->connects->waiting)
-		tick_set(e, false);
 }
 
 static unsigned nr_waiting(const struct enforcer *e, const struct launch *l)
@@ -101,7 +101,7 @@ static int watch(struct enforcer *e, struct talk *t)
 	return r;
 }
 
-static void wait_first_time(struct enforcer *e, struct talk *t)
+void talk_wait(struct enforcer *e, struct talk *t)
 {
 	struct connects *c = e->connects;
 	struct talk *kept = nr_waiting(e, t->call.launch) < WAITING_MAX ? malloc(sizeof(*kept)) : NULL;
@@ -131,7 +131,7 @@ void talk_run(struct enforcer *e, struct talk *t)
 	if (t->waits_for == TALK_ANSWERED)
 		close(t->source.fd);
 	else
-		wait_first_time(e, t);
+		talk_wait(e, t);
 }
 
 void talk_resume(struct enforcer *e, struct talk *t)
@@ -252,6 +252,8 @@ static void tick_ready(struct enforcer *e, struct source *source, uint32_t event
 		return;
 	for (t = e->connects->waiting; t; t = t->next)
 		nr++;
+	if (!nr) /* here and not when the last one ends: most of them wait for a hand, and another comes at once */
+		tick_set(e, false);
 	share = nr > FEW ? TICKS_A_SIGNAL : 1; /* each tick's part of those that wait */
 	for (t = e->connects->waiting; t; t = next) {
 		next = t->next;

@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_frozen_name(const struct strings *frozen, const char *path)
+bool workspaces_protect_name(const struct enforcer *e, struct bytes name)
 {
+	const struct strings *frozen = &e->policy->paths.frozen;
+
 	for (size_t i = 0; i < frozen->nr; i++)
-		if (strcmp(frozen->items[i], path_base(path)) == 0)
+		if (strlen(frozen->items[i]) == name.len && memcmp(frozen->items[i], name.data, name.len) == 0)
 			return true;
 	return false;
 }
@@ -29,7 +31,7 @@ static int add_paths(struct enforcer *e, const struct running *running, size_t *
 	for (size_t i = 0; i < protected->nr; i++) {
 		char *path;
 
-		if (is_frozen_name(&e->policy->paths.frozen, protected->items[i].path))
+		if (workspaces_protect_name(e, bytes_of(path_base(protected->items[i].path))))
 			continue;
 		if (asprintf(&path, "%s/%s", running->path, protected->items[i].path) < 0)
 			return -ENOMEM;

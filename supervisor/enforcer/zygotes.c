@@ -86,8 +86,10 @@ static void exec_shim(bool off, int channel, int mounts)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Out of the way first: either may sit on the other's number. */
 	channel = fcntl(channel, F_DUPFD, 16);
-	mounts = fcntl(mounts, F_DUPFD, 16);
-	if (dup2(channel, ZYGOTE_CHANNEL_FD) < 0 || dup2(mounts, ZYGOTE_MOUNTS_FD) < 0 || sys_close_range(ZYGOTE_MOUNTS_FD + 1, ~0U, 0) < 0)
+	if (mounts >= 0)
+		mounts = fcntl(mounts, F_DUPFD, 16);
+	if (dup2(channel, ZYGOTE_CHANNEL_FD) < 0 || (mounts < 0 ? close(ZYGOTE_MOUNTS_FD) < 0 && errno != EBADF : dup2(mounts, ZYGOTE_MOUNTS_FD) < 0) ||
+	    sys_close_range(ZYGOTE_MOUNTS_FD + 1, ~0U, 0) < 0)
 		_exit(1);
 	shim = shim && *shim ? shim : CORDON_SHIM;
 	execve(shim, argv, env);
@@ -116,11 +118,12 @@ static int fork_shim(bool off, int mounts, pid_t *ret_pid)
 
 static struct zygote *zygote_start(struct enforcer *e, uint64_t id, bool off, struct err *ret_error)
 {
-	int mounts = plan_mounts(e, off, ret_error), r;
+	const bool here = off && !e->listener_works_off;	/* nothing can be mounted: unmediated, as the layers say */
+	int mounts = here ? -1 : plan_mounts(e, off, ret_error), r;
 	struct zygote *z;
 
 	/* A safe zygote in an off container makes the first masks: they are guarded from then on. */
-	if (mounts < 0 || protected_start(e, ret_error) < 0 || browser_file_start(e, ret_error) < 0)
+	if ((mounts < 0 && !here) || protected_start(e, ret_error) < 0 || browser_file_start(e, ret_error) < 0)
 		return NULL;
 	z = calloc(1, sizeof(*z));
 	r = z ? fork_shim(off, mounts, &z->pid) : -ENOMEM;

@@ -15,6 +15,8 @@
 #include <limits.h>
 #include <string.h>
 
+#define MOVES_MAX 256			/* further ones lead anywhere */
+
 struct list {				/* the commands with one parent, up to where the pass is */
 	const struct folders *success, *failure;	/* after the pipelines before `last`, by how they ended; NULL before the first one */
 	const struct folders *start;	/* of the pipeline that `last` is part of */
@@ -34,6 +36,7 @@ struct walk {
 	struct node *nodes;		/* by index; behind the last one the text itself */
 	const struct folders *all;	/* where any cd leads */
 	bool moves;			/* there is a cd somewhere */
+	unsigned nr_moves;		/* followed so far */
 	bool loops_move, functions_move;
 	bool failed;			/* no room */
 };
@@ -162,6 +165,9 @@ static const struct folders *moved(struct walk *w, const struct shell_command *c
 	char *kept;
 	const char *name;
 
+	/* Each leads one folder further on from all these places: thousands of them would fill any memory with ever longer names. */
+	if (++w->nr_moves > MOVES_MAX)
+		return or_anywhere(w, from);
 	if (!operand(w->j, c, at, &name)) /* "cd -" leads back, "$x" may be "." */
 		return or_anywhere(w, both(w, from, w->all));
 	if (!name)

@@ -359,16 +359,27 @@ static int open_upper(const struct changes_plan *plan)
 	return folder < 0 ? -1 : openat(folder, UPPER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static int find_changed(const struct changes_plan *plan, int source, char **ret_changed, struct err *e)
+static int find_changed(const struct running *running, int source, char **ret_changed, struct err *e)
 {
 	static const char *const none[] = { NULL };
-	struct build_plan look = { .what = BUILD_NOTHING, .source = source, .to = -1, .frozen = none, .mounted_at = plan->running->path,
-				   .changed_since_ns = plan->running->workspace.source_ns };
+	struct build_plan look = { .what = BUILD_NOTHING, .source = source, .to = -1, .frozen = none, .mounted_at = running->path,
+				   .changed_since_ns = running->workspace.source_ns };
 	struct workspace ignored = { 0 };
 	int r = build_run(&look, &ignored, ret_changed, e);
 
 	workspace_free(&ignored);
 	return r;
+}
+
+int changes_look(const struct running *running, char **ret_changed, struct err *ret_error)
+{
+	_cleanup_close_ int source = open(running->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct err error = { 0 };
+
+	*ret_changed = NULL;
+	if (source < 0)
+		return err_set(ret_error ? ret_error : &error, -errno, "%s: %s", running->source, strerror(errno));
+	return find_changed(running, source, ret_changed, ret_error ? ret_error : &error);
 }
 
 int changes_find(const struct changes_plan *plan, char **ret_changed, struct err *e)
@@ -383,7 +394,7 @@ int changes_find(const struct changes_plan *plan, char **ret_changed, struct err
 	if (source < 0 || side.fd < 0)
 		r = err_set(e, -errno, "%s: %s", source < 0 ? plan->running->source : plan->running->path, strerror(errno));
 	if (r == 0)
-		r = find_changed(plan, source, ret_changed, e);
+		r = find_changed(plan->running, source, ret_changed, e);
 	if (r == 0) {
 		r = view_init(&c.view, fcntl(source, F_DUPFD_CLOEXEC, 3), &root);
 		if (r == 0) {

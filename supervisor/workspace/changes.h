@@ -45,5 +45,7 @@ struct changes_plan {
 	void *data;
 };
 
+/* Whether the source changed since the workspace was made: ret_changed as below. ret_error may be NULL. Any thread. */
+int changes_look(const struct running *running, char **ret_changed, struct err *ret_error);
 /* ret_changed: the first path of the source that changed since, owned by the caller, or NULL. Returns 0, or -errno with ret_error. */
 int changes_find(const struct changes_plan *plan, char **ret_changed, struct err *ret_error);

@@ -98,8 +98,9 @@ done
 began=${EPOCHREALTIME/./}
 run -- cat f
 ms=$(((${EPOCHREALTIME/./} - began) / 1000))
-check "a launch beside six texts of 60 KiB that are read ($ms ms)" test "$STATUS$OUT" = 0line -a "$ms" -lt 2000
 wait "${pids[@]}"
+all_ms=$(((${EPOCHREALTIME/./} - began) / 1000))	# on a slow machine it may take longer, but not as long as they do
+check "a launch beside six texts of 60 KiB that are read ($ms ms, they took $all_ms)" test "$STATUS$OUT" = 0line -a \( "$ms" -lt 2000 -o "$ms" -lt $((all_ms / 2)) \)
 equal "and they ran" "0 0 0 0 0 0" "$(cat "$WORK"/heavy?/status | xargs)"
 
 # ---- what the launch foretells of its execs: by itself, each of these would need a review

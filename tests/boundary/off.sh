@@ -88,3 +88,13 @@ note "$STATUS $ERR"	# the first masks of an off container: they wait for a table
 alive "alive still"
 fixture_stop
 wait "$BESIDE" 2>/dev/null
+
+# Without SYS_ADMIN nothing can be mounted and no filter be set without no_new_privs: then off runs unmediated, and doctor says so.
+sed -i 's/^exec env -i/exec setpriv --bounding-set -sys_admin --inh-caps -sys_admin env -i/' "$WORK/inside"
+fixture_start off
+run -- sh -c 'echo ran >/tmp/ran; cat /tmp/ran; exit 3'
+equal "off without SYS_ADMIN runs commands" "3 ran" "$STATUS $OUT"
+matches "and says that nothing mediates them" 'mounts +unsupported .*Launches in off run unmediated' "$(inside $CORDON doctor | grep '^mounts')"
+recorded "a launch there has its record all the same" type=cmd_end exit=3
+run --mode guarded -- true
+equal "what needs the mounts does not start" 125 "$STATUS"

@@ -58,7 +58,7 @@ has "one that gets nothing" "git dev_tools True True True $(readlink -f /usr/bin
 has "a relative link" "linked ours True True True /opt/tools/linked OUR_KEY"
 has "not one that agents can write" "theirs ours True False False - OUR_KEY"
 has "nor one by way of a link they can replace" "hopping ours True False False - OUR_KEY"
-has "nor one that is the launch user's own" "owned ours True False False - OUR_KEY"
+has "nor one that is not root's alone" "owned ours True False False - OUR_KEY"
 has "a preset that is not on" "true unused False True False $(readlink -f /usr/bin/true) OUR_KEY"
 text=$(inside $CORDON commands list)
 matches "as text" $'\ncodex +ai_tools +registered +/opt/tools/codex.sh \\(by /usr/bin/codex\\)  gets OPENAI_API_KEY\n' "$text"$'\n'
@@ -125,6 +125,8 @@ for setting in LD_PRELOAD=/workspace/x.so NODE_OPTIONS=-rx BASH_ENV=/workspace/x
 done
 run --env 'PATH=/workspace/bin:/usr/bin:/bin' -- git
 matches "a command that gets nothing keeps its PATH" '^/workspace/bin/git .*path=/workspace/bin:' "$OUT"
+run --user other --env OPENAI_API_KEY=k --env PATH=/srv/mounted:/usr/bin:/bin -- codex
+equal "another user's launch trusts what agents own no more" "/usr/bin/codex k" "${OUT%% *} $(key)"
 run --env 'PATH=/workspace/bin:/srv/mounted' -- twice
 equal "where only agents' folders have it, nothing is given" "/workspace/bin/twice " "${OUT%% *} $(key)"
 run --env OUR_KEY=k -- shell -c 'echo "key=$OUR_KEY x"'

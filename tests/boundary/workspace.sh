@@ -66,6 +66,10 @@ untouched() {
 
 protected_names() {
 	local way
+	run -- sh -c 'cd /workspace/app && git status && git status --porcelain'
+	equal "$1: git status has nothing to complain of" "" "$ERR"
+	all_recorded
+	recorded_times "$1: and leaves no refusal behind" 0 type=syscall rule.id=path.frozen
 	run -- sh -c 'cd /workspace/app && git status --porcelain && git log --format=%s && git diff --stat && echo done'
 	equal "$1: git status, log and diff work" "first done" "$(grep -v '^[ ?MD]' <<<"$OUT" | tr '\n' ' ' | sed 's/ $//')"
 	run_below -- sh -c 'cd /workspace/app && echo more >>src/main.c && git commit -qam second; status=$?; sed -i \$d src/main.c; exit $status'

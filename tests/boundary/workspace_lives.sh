@@ -29,6 +29,10 @@ status_line() {
 	inside $CORDON status | grep '^workspace'
 }
 
+status_changed() {
+	status_line | grep -q 'the source changed since: src/file'
+}
+
 # ends NAME STATUS REGEX [KIND]: a container with these sources does not start, and says why.
 ends() {
 	local status=0
@@ -65,8 +69,12 @@ open("new/x", "w").write("x")'
 	equal "$kind: changes are known as before" $'M file\nA new/\nA new/x\nD src/file' "$(inside $CORDON workspace list app)"
 	equal "$kind: the source is as it was" "one two" "$(cat "$KEEP/sources/app/file" "$KEEP/sources/app/src/file" | tr '\n' ' ' | sed 's/ $//')"
 
+	recorded_times "$kind: as long as nothing changes nothing is said of it" 0 type=source_changed
 	echo changed >>"$KEEP/sources/app/src/file"
 	touch -d 2001-01-01 "$KEEP/sources/app/src/file"
+	matches "$kind: the list of workspaces says so" 'the source changed since it was made: src/file' "$(inside $CORDON workspace list)"
+	check "$kind: status says it, whoever asked" wait_until 120 status_changed
+	recorded "$kind: and it is a record of its own" type=source_changed sev=high workspace.source_changed=src/file
 	inside $CORDON workspace list app >"$WORK/out" 2>"$WORK/err"
 	matches "$kind: a source that changes is reported at once" 'src/file: the source changed' "$(cat "$WORK/err")"
 	equal "$kind: its change is not the agents'" $'M file\nA new/\nA new/x\nD src/file' "$(cat "$WORK/out")"
@@ -82,6 +90,16 @@ open("new/x", "w").write("x")'
 	equal "$kind: then the workspace is the source again" "" "$(inside $CORDON workspace list app)"
 	equal "$kind: as it is now" changed "$(tail -n 1 "$INSIDE/workspace/app/src/file")"
 done
+
+# ---- a change at the very end
+fresh_start
+app app
+container overlay
+echo late >"$KEEP/sources/app/late"
+kill -TERM "$PID1"
+wait "$OUTER" 2>/dev/null
+OUTER= PID1=
+check "a source that changed just before the end is told at the end" grep -q 'source_changed' "$WORK/log"
 
 # ---- interruptions
 fresh_start

@@ -40,7 +40,8 @@ static int tear_down(void **state)
 static const struct folders **find(const char *text, const char *cwd, struct shell_script *ret_script)
 {
 	const struct judge_subject subject = { .home = "/home/agent", .arena = &arena };
-	const struct judging j = { .subject = &subject };
+	size_t steps = 0;
+	const struct judging j = { .subject = &subject, .steps = &steps };
 	struct shell_problem problem;
 	const struct folders **folders;
 
@@ -292,10 +293,26 @@ static void bash_stands_where_it_was_said(void **state)
 	assert_true(nr > 200);
 }
 
+/* Each cd leads one folder further on from every place there is, and may fail: what is remembered stays small. */
+static void thousands_of_cds_fit(void **state)
+{
+	static char many[65536];
+	struct shell_script script;
+	size_t len = 0;
+
+	(void)state;
+	while (len + sizeof("cd a 2>/dev/null;p 0") < sizeof(many))
+		len += (size_t)sprintf(many + len, "cd a 2>/dev/null;");
+	strcpy(many + len, "p 0");
+	assert_true(find(many, "/w", &script)[script.nr_commands - 1]->lost);
+	assert_in_range(arena.used_bytes, 0, SHELL_ARENA_BYTES / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_places_of_p_0),
+		cmocka_unit_test(thousands_of_cds_fit),
 		cmocka_unit_test(bash_stands_where_it_was_said),
 	};
 

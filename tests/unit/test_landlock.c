@@ -432,6 +432,39 @@ static void skill_folders_are_read_and_nothing_runs_there(void **state)
 	assert_true(has_rule(rules, nr, skills[1], reading));
 }
 
+/* A root that holds an isolated workspace, or is in one: what is written there is written by the launch, what is made there is not. */
+static void a_root_with_a_workspace_makes_nothing(void **state)
+{
+	const struct policy policy = { .paths = { .project = base } };
+	const char *const roots[] = { "/w", "/w/app/in", "/w/free", "/tmp", NULL }, *const frozen[] = { "/w/app", NULL };
+	struct judge_subject subject = { .mode = MODE_GUARDED, .write_roots = roots, .frozen_roots = frozen };
+	struct landlock_rule rules[RULES_MAX];
+	int nr = landlock_plan(&policy, &subject, landlock_handled(6), rules, RULES_MAX), found = 0;
+
+	(void)state;
+	for (int i = 0; i < nr; i++) {
+		bool makes = rules[i].access & LANDLOCK_ACCESS_FS_MAKE_DIR;
+
+		if (strcmp(rules[i].path, "/w") && strcmp(rules[i].path, "/w/app/in") && strcmp(rules[i].path, "/w/free") && strcmp(rules[i].path, "/tmp"))
+			continue;
+		found++;
+		assert_int_equal(makes, strcmp(rules[i].path, "/w/free") == 0 || strcmp(rules[i].path, "/tmp") == 0);
+		assert_true(rules[i].access & LANDLOCK_ACCESS_FS_WRITE_FILE);
+		assert_true(rules[i].access & LANDLOCK_ACCESS_FS_REMOVE_DIR);
+		if (!makes)
+			assert_false(rules[i].access & (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+							LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM));
+	}
+	assert_int_equal(found, 4);
+	assert_true(landlock_withholds(&subject, "/w/x"));
+	assert_true(landlock_withholds(&subject, "/w/app/src/.git"));
+	assert_false(landlock_withholds(&subject, "/w/free/x"));
+	assert_false(landlock_withholds(&subject, "/tmp/x"));
+	assert_false(landlock_withholds(&subject, "/etc/x"));
+	subject.frozen_roots = NULL;
+	assert_false(landlock_withholds(&subject, "/w/x"));
+}
+
 static void off_has_no_layer(void **state)
 {
 	struct policy policy = policy_with(ROOTS_STANDARD);
@@ -447,6 +480,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rights_follow_the_abi),
 		cmocka_unit_test(a_plan_grants_only_handled_rights_and_refer_on_write_roots),
+		cmocka_unit_test(a_root_with_a_workspace_makes_nothing),
 		cmocka_unit_test(what_only_mounts_need_to_hold_is_not_handled),
 		cmocka_unit_test(a_plan_that_does_not_fit_is_an_error),
 		cmocka_unit_test(skill_folders_are_read_and_nothing_runs_there),
