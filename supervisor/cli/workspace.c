@@ -31,7 +31,7 @@ static const char usage[] =
 	"       cordon workspace export [--format tar|patch] NAME   to standard output, for the host to apply\n"
 	"       cordon workspace discard NAME               throw the changes away: at the next start, where it is mounted\n"
 	"\n"
-	"Changes: A added, D deleted, M content, m mode or owner alone, ! a protected name that the source lacks (never exported).\n"
+	"Changes: A added, D deleted, M content, m mode, owner or attributes alone, ! a protected name that the source lacks (never exported).\n"
 	"A patch is git's (git apply), with binary files. A tar has files to unpack over the source, and an empty .wh.NAME for what was deleted.\n"
 	"exit: 0 done, 1 it cannot be done, 2 usage\n";
 

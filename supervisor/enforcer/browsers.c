@@ -5,7 +5,8 @@
  * The tool stays our tracee from its verified exec to its end, which is how we learn its exit status whoever its parent is. It is let go should we die
  * (its end is then unknown, and no snapshot holds). Before a snapshot and after it, and before anything that acts on what a snapshot shows, the browser
  * itself is asked what it shows: a page that went elsewhere by itself makes the snapshot stale too. What remains is the moment between that
- * question and the daemon's act.
+ * question and the daemon's act. So the browser is asked again when an action has ended: whatever it then shows that the snapshot did not is recorded,
+ * for the action may have landed there. Whether it led there itself, as a link does, nobody can tell.
  */
 #include "supervisor/enforcer/browsers.h"
 
@@ -231,6 +232,16 @@ static void take_after(struct enforcer *e, struct agent_browser *b, const uint8_
 	browser_record(e, b, why ? "stale" : "snapshot", AUDIT_INFO, why);
 }
 
+static void take_acted(struct enforcer *e, const struct agent_browser *b, const uint8_t *page)
+{
+	if (!page)
+		browser_record(e, b, "acted", AUDIT_MED, "the browser does not say what it shows: the page may have gone elsewhere before the action");
+	else if (memcmp(page, b->session->kept.page, PAGE_DIGEST_BYTES) != 0)
+		browser_record(e, b, "navigated_during_action", AUDIT_MED, "the page went elsewhere, by the action or before it");
+	else
+		browser_record(e, b, "acted", AUDIT_INFO, "on the page that the snapshot showed");
+}
+
 static void answer_ready(struct enforcer *e, struct source *source, uint32_t events)
 {
 	struct agent_browser *b = container_of(source, struct agent_browser, answer);
@@ -245,8 +256,10 @@ static void answer_ready(struct enforcer *e, struct source *source, uint32_t eve
 	b->ask = ASK_NOTHING;
 	if (ask == ASK_BEFORE)
 		take_before(e, b, len == (ssize_t)sizeof(page) ? page : NULL);
-	else
+	else if (ask == ASK_AFTER)
 		take_after(e, b, len == (ssize_t)sizeof(page) ? page : NULL);
+	else
+		take_acted(e, b, len == (ssize_t)sizeof(page) ? page : NULL);
 	exec_resume_held(e);
 }
 
@@ -287,8 +300,10 @@ void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t flight)
 		b->next_flight = 0;
 }
 
-bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, enum page page)
+bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, const struct decision *decision)
 {
+	const enum page page = decision->page;
+
 	struct agent_browser *b = browser_of(e, l);
 	struct process_facts facts;
 	bool held = b && b->session->kept.holds;
@@ -297,6 +312,7 @@ bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, enum pa
 		return false;
 	b->next_flight = 0;
 	b->traced = true;
+	b->acts = decision->uses_snapshot;
 	if (held && !b->session->kept.holds)
 		browser_record(e, b, "stale", AUDIT_INFO, page == PAGE_SHOWS ? "another snapshot is taken" : "a command may change the page");
 	/* From here on the tool lives on without us. */
@@ -316,6 +332,8 @@ static void tool_ended(struct enforcer *e, struct agent_browser *b, int status)
 		browser_record(e, b, "stale", AUDIT_INFO, "the snapshot failed");
 	else if (page == PAGE_SHOWS && !ask_page(e, b, ASK_AFTER))
 		take_after(e, b, NULL);
+	else if (b->acts && !ask_page(e, b, ASK_ACTED)) /* however it ended: it may have acted */
+		take_acted(e, b, NULL);
 	if (b->ask == ASK_NOTHING)
 		exec_resume_held(e);
 }

@@ -17,7 +17,7 @@ enum browser_next {
 	BROWSER_REFUSED,	/* the decision says why */
 };
 
-enum ask { ASK_NOTHING, ASK_BEFORE, ASK_AFTER };
+enum ask { ASK_NOTHING, ASK_BEFORE, ASK_AFTER, ASK_ACTED };
 
 struct agent_browser {
 	struct agent_browser *next;
@@ -25,6 +25,7 @@ struct agent_browser {
 	uint64_t daemon;		/* id of its launch, 0: none */
 	uint64_t ending_us;		/* since when the daemon is to end; 0: it is not */
 	bool traced;			/* the tool that runs is our tracee: its end will be seen */
+	bool acts;			/* and acts on what the last snapshot showed */
 	/* The exec that is next, from its judgement to its first instruction or its failure: */
 	uint64_t next_flight;		/* which, 0: none */
 	bool asked;			/* what the browser shows was asked for it */

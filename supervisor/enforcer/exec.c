@@ -282,7 +282,7 @@ static void release(struct enforcer *e, struct flight *f, pid_t pid)
 
 	if (!f->reserved && e->policy->audit_allowed != AUDIT_ALLOWED_NONE && !audit_has_room(e->audit))
 		return kill_at_start(e, f, pid, "the audit log is full, and nothing runs that cannot be recorded");
-	if (f->tool && !browsers_run(e, f->call.launch, pid, f->decision.page))
+	if (f->tool && !browsers_run(e, f->call.launch, pid, &f->decision))
 		return kill_at_start(e, f, pid, "the state of the agent's browser session cannot be kept");
 	flight_record_allowed(e, f, NULL, &verified);
 	(void)ptrace(f->tool ? PTRACE_CONT : PTRACE_DETACH, pid, 0, 0); /* the tool's end is to be seen */

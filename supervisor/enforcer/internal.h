@@ -305,7 +305,7 @@ bool browsers_still_busy(struct enforcer *e, const struct call *call, uint64_t f
 enum browser_next browsers_prepare(struct enforcer *e, const struct call *call, uint64_t flight, struct decision *decision);
 void browsers_leave(struct enforcer *e, const struct launch *l, uint64_t flight);
 /* Its program stands verified at its first instruction, traced. Returns false when it must not run. */
-bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, enum page page);
+bool browsers_run(struct enforcer *e, const struct launch *l, pid_t pid, const struct decision *decision);
 /* A stop or the end of a tool that runs. Returns whether it was one. */
 bool browsers_event(struct enforcer *e, pid_t pid, int status);
 /* A socket of this launch is bound now. */

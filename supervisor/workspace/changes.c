@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -185,6 +186,57 @@ static bool is_same_mode(const struct stat *was, const struct stat *is)
 	return (was->st_mode & 07777) == (is->st_mode & 07777) && was->st_uid == is->st_uid && was->st_gid == is->st_gid;
 }
 
+/* What people and programs give files; the rest belongs to layers and labels. */
+static bool is_told(const char *attribute)
+{
+	return strncmp(attribute, "user.", 5) == 0 || strncmp(attribute, "system.posix_acl_", 17) == 0 || strcmp(attribute, "security.capability") == 0;
+}
+
+/* Whether other has every attribute of fd that is told, with the same value. *ret_nr: how many these are. */
+static bool has_attributes_of(int fd, int other, size_t *ret_nr)
+{
+	static char names[XATTR_LIST_MAX], a[XATTR_SIZE_MAX], b[XATTR_SIZE_MAX];	/* one comparison at a time */
+	ssize_t len = flistxattr(fd, names, sizeof(names));
+
+	*ret_nr = 0;
+	for (const char *name = names; len > 0 && name < names + len; name += strlen(name) + 1) {
+		ssize_t value = is_told(name) ? fgetxattr(fd, name, a, sizeof(a)) : -1;
+
+		if (value < 0)
+			continue;
+		++*ret_nr;
+		if (fgetxattr(other, name, b, sizeof(b)) != value || memcmp(a, b, (size_t)value) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_same_attributes(int was, int is)
+{
+	size_t nr_was, nr_is;
+
+	return was < 0 || is < 0 || (has_attributes_of(was, is, &nr_was) && has_attributes_of(is, was, &nr_is) && nr_was == nr_is);
+}
+
+static bool has_same_attributes(const struct change *change)
+{
+	_cleanup_close_ int was = change_open_was(change), is = change_open_is(change);
+
+	return is_same_attributes(was, is);
+}
+
+static bool has_folder_same_attributes(struct comparing *c, const struct change *change, int is)
+{
+	_cleanup_close_ int was = -1;
+	struct view_folder folder;
+
+	if (view_enter(&c->view, change->folder, change->entry, &folder) < 0)
+		return true;
+	was = openat(folder.place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	view_leave(&folder);
+	return is_same_attributes(was, is);
+}
+
 static int compare_files(struct comparing *c, struct change *change)
 {
 	int r = change->was->st_size != change->is->st_size ? 0 : is_same_content(change);
@@ -193,17 +245,24 @@ static int compare_files(struct comparing *c, struct change *change)
 		return 0;
 	if (r == 0)
 		return tell(c, change, CHANGE_CONTENT);
-	return r < 0 || is_same_mode(change->was, change->is) ? r < 0 ? r : 0 : tell(c, change, CHANGE_MODE);
+	if (r < 0)
+		return r;
+	return is_same_mode(change->was, change->is) && has_same_attributes(change) ? 0 : tell(c, change, CHANGE_MODE);
 }
 
 static int compare_folders(struct comparing *c, struct change *change, const struct side *side)
 {
 	struct side inner = { -1, -1, false };
-	int r = is_same_mode(change->was, change->is) ? 0 : tell(c, change, CHANGE_MODE);
+	int r;
 
 	inner.fd = openat(change->in, change->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (r < 0 || inner.fd < 0)
+	r = is_same_mode(change->was, change->is) && (inner.fd < 0 || has_folder_same_attributes(c, change, inner.fd)) ? 0 : tell(c, change, CHANGE_MODE);
+	if (inner.fd < 0)
 		return r;
+	if (r < 0) {
+		close(inner.fd);
+		return r;
+	}
 	if (side->upper >= 0)
 		inner.upper = openat(side->upper, change->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (inner.upper >= 0 && !shows_its_place(inner.upper)) {
@@ -339,7 +398,7 @@ static int compare_roots(struct comparing *c, struct view_folder *root, const st
 		return -errno;
 	was.st_uid = copy_map_uid(&c->w->ids, was.st_uid);
 	was.st_gid = copy_map_gid(&c->w->ids, was.st_gid);
-	if (!is_same_mode(&was, &is)) {
+	if (!is_same_mode(&was, &is) || !is_same_attributes(root->place->fd, side->fd)) {
 		int r = c->plan->each(c->plan->data, &change);
 
 		if (r < 0)

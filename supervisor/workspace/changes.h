@@ -16,7 +16,7 @@ enum change_kind {
 	CHANGE_ADDED = 'A',
 	CHANGE_DELETED = 'D',
 	CHANGE_CONTENT = 'M',	/* and perhaps mode and owner */
-	CHANGE_MODE = 'm',	/* mode or owner alone */
+	CHANGE_MODE = 'm',	/* mode, owner or extended attributes alone; times alone are no change */
 	CHANGE_FORBIDDEN = '!',	/* a protected name that the source lacks: never exported */
 };
 

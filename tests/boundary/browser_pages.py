@@ -20,6 +20,8 @@ PAGES = {
     "/first": HARMLESS + LINK,
     "/second": DELETE,
     "/self": HARMLESS + when("self", "location.href = '/second'"),
+    "/late": HARMLESS + when("late", "location.href = '/landed'"),
+    "/landed": DELETE + "<script>fetch('/there')</script>",
     "/again": HARMLESS + when("again", "location.reload()"),
     "/app": HARMLESS + when("app", f"history.pushState(0, '', '/app/settings'); document.body.innerHTML = `{DELETE}`; fetch('/moved')"),
     "/hash": HARMLESS + when("hash", "location.hash = '#settings'; fetch('/moved')"),
