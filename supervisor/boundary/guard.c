@@ -56,13 +56,13 @@ int guard_open(int mount_namespace, const char *const *paths, struct err *ret_er
 int guard_receive(int guard, struct guard_event *ret_events, size_t max)
 {
 	_Alignas(struct fanotify_event_metadata) char buffer[4096];
-	const struct fanotify_event_metadata *m;
+	struct fanotify_event_metadata *m;
 	size_t want = max * FAN_EVENT_METADATA_LEN, nr = 0;
 	ssize_t len = read(guard, buffer, want < sizeof(buffer) ? want : sizeof(buffer));
 
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	for (m = (const void *)buffer; FAN_EVENT_OK(m, len); m = FAN_EVENT_NEXT(m, len))
+	for (m = (void *)buffer; FAN_EVENT_OK(m, len); m = FAN_EVENT_NEXT(m, len))
 		if (m->fd >= 0 && nr < max)
 			ret_events[nr++] = (struct guard_event){ .fd = m->fd, .pid = m->pid };
 	return (int)nr;

@@ -78,7 +78,7 @@ static int open_diag(void)
 static int read_answer(int fd, uint32_t sequence, uid_t uid)
 {
 	_Alignas(struct nlmsghdr) _uninitialized_ char buffer[4096];
-	const struct nlmsghdr *h = (const void *)buffer;
+	struct nlmsghdr *h = (void *)buffer;
 	ssize_t len = recv(fd, buffer, sizeof(buffer), 0);
 
 	if (len < 0 || !NLMSG_OK(h, (size_t)len) || h->nlmsg_seq != sequence)
@@ -129,7 +129,7 @@ static int read_dump(int fd, in_port_t port, uid_t uid)
 
 	for (;;) {
 		ssize_t len = recv(fd, buffer, sizeof(buffer), 0);
-		const struct nlmsghdr *h = (const void *)buffer;
+		struct nlmsghdr *h = (void *)buffer;
 
 		if (len <= 0)
 			return -1;

@@ -22,6 +22,9 @@
 
 /* Inputs a fuzzer brings itself: the i-th, or NULL. */
 __attribute__((weak)) uint8_t *fuzz_seed(size_t i, size_t *ret_len);
+/* Changes that a fuzzer knows better, by the names that libFuzzer has for them. */
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t most, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t len, size_t most);
 /* The sanitizers end the process themselves. */
 __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
 
@@ -234,6 +237,17 @@ static size_t change(uint8_t *data, size_t used)
 	}
 }
 
+size_t LLVMFuzzerMutate(uint8_t *data, size_t len, size_t most)
+{
+	(void)most;		/* fuzz.max_bytes */
+	return change(data, len);
+}
+
+static size_t change_somehow(uint8_t *data, size_t used)
+{
+	return LLVMFuzzerCustomMutator ? LLVMFuzzerCustomMutator(data, used, fuzz.max_bytes, (unsigned)chance(UINT32_MAX)) : change(data, used);
+}
+
 /* ---- the run ---- */
 
 static uint64_t cpu_us(void)
@@ -265,7 +279,7 @@ static void run_changed(unsigned seconds)
 	struct timespec now, end;
 	uint8_t *data = malloc(fuzz.max_bytes + 1);
 	uint64_t slowest = 0, runs = 0, took;
-	size_t len, changes, before = mallinfo2().uordblks, after;
+	size_t len, changes, before = mallinfo2().uordblks, after, cpu = cpu_us();
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += seconds;
@@ -275,7 +289,7 @@ static void run_changed(unsigned seconds)
 		memcpy(data, base->data, base->len);
 		len = base->len;
 		for (changes = 1 + chance(5); changes > 0; changes--)
-			len = change(data, len);
+			len = change_somehow(data, len);
 		took = run(data, len);
 		slowest = took > slowest ? took : slowest;
 		runs++;
@@ -283,8 +297,9 @@ static void run_changed(unsigned seconds)
 	} while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
 	free(data);
 	after = mallinfo2().uordblks;
-	printf("%sok 2 %llu changed inputs, the slowest took %llu ms of CPU time, memory %+ld KiB\n", after > before + (1u << 20) ? "not " : "",
-	       (unsigned long long)runs, (unsigned long long)slowest / 1000, ((long)after - (long)before) / 1024);
+	cpu = cpu_us() - cpu;
+	printf("%sok 2 %llu changed inputs, %llu in a second of CPU time, the slowest took %llu ms of CPU time, memory %+ld KiB\n", after > before + (1u << 20) ? "not " : "",
+	       (unsigned long long)runs, (unsigned long long)(runs * 1000000 / (cpu ? cpu : 1)), (unsigned long long)slowest / 1000, ((long)after - (long)before) / 1024);
 }
 
 static unsigned number_of(const char *text)

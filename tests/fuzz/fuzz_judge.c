@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The judge on any command text, argument vector, name of a variable, path and URL, with the policy of this tree: whatever comes, there is an
+ * The judge on any command text, argument vector, environment, launch, address, name of a variable, path and URL, with the policy of this tree: whatever comes, there is an
  * answer, and a refusal says why and what is allowed instead.
  *
- * The first byte, "a" to "h", chooses the kind; then every mode is asked.
+ * The first byte, "a" to "n", chooses the kind; then every mode is asked.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -39,8 +39,27 @@ static size_t split(char *text, const char **words)
 	return nr;
 }
 
+/* Of any length: the kernel takes what the caller says. */
+static bool address_of(uint8_t kind, const uint8_t *data, size_t len, struct action *ret)
+{
+	static struct sockaddr_storage address;
+
+	ret->kind = kind == 'j' ? ACTION_BIND : ACTION_CONNECT;
+	ret->unresolved = false;
+	len = len < sizeof(address) ? len : sizeof(address);
+	memset(&address, 0, sizeof(address));
+	memcpy(&address, data, len);
+	ret->address = (const struct sockaddr *)&address;
+	ret->address_bytes = (socklen_t)len;
+	ret->socket_type = kind == 'k' ? SOCK_DGRAM : SOCK_STREAM;
+	ret->path = len > 2 && address.ss_family == AF_UNIX ? "/workspace/socket" : NULL;
+	return true;
+}
+
 static bool action_of(uint8_t kind, char *text, const char **words, struct action *ret)
 {
+	static const char *const tool[] = { "git", "status", NULL };
+
 	*ret = (struct action){ .cwd = "/workspace", .unresolved = true };
 	switch (kind) {
 	case 'a': case 'b':
@@ -59,6 +78,18 @@ static bool action_of(uint8_t kind, char *text, const char **words, struct actio
 		ret->argv = words;
 		ret->program = "/usr/bin/find";
 		return split(text, words) > 0;
+	case 'l':	/* with what it would begin with */
+		split(text, words);
+		ret->kind = ACTION_EXEC;
+		ret->argv = tool;
+		ret->program = "/usr/bin/git";
+		ret->environment = words;
+		return true;
+	case 'm':
+		ret->kind = ACTION_STDIN;
+		ret->typed = text;
+		ret->typed_bytes = strlen(text);
+		return true;
 	case 'e':
 		ret->kind = ACTION_ENVIRONMENT;
 		ret->text = text;
@@ -93,14 +124,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (!arena.data || scope_parse(scopes[0], &scope[0], &e) < 0 || scope_parse(scopes[1], &scope[1], &e) < 0)
 			abort();
 	}
-	if (len < 1 || !(text = fuzz_text(data + 1, len - 1)))
+	if (len < 1)
 		return 0;
-	if (action_of(data[0], text, words, &action))
+	if (data[0] >= 'i' && data[0] <= 'k') {
+		action = (struct action){ 0 };
+		address_of(data[0], data + 1, len - 1, &action);
+		for (mode = MODE_OFF; mode < MODE_COUNT; mode++) {
+			const struct judge_subject subject = { .mode = mode, .home = "/home/agent", .scope = &scope[data[0] & 1] };
+
+			judge(fuzz_policy(), &subject, &action, &d);
+			expect_whole(&d);
+		}
+		return 0;
+	}
+	if (!(text = fuzz_text(data + 1, len - 1)))
+		return 0;
+	if (data[0] == 'n' ? split(text, words) > 0 : action_of(data[0], text, words, &action))
 		for (mode = MODE_OFF; mode < MODE_COUNT; mode++) {
 			const struct judge_subject subject = { .mode = mode, .home = "/home/agent", .scope = &scope[data[0] & 1], .arena = &arena };
 
 			arena.used_bytes = 0;
-			judge(fuzz_policy(), &subject, &action, &d);
+			if (data[0] == 'n')
+				judge_launch(fuzz_policy(), &subject, words, "/workspace", &d);
+			else
+				judge(fuzz_policy(), &subject, &action, &d);
 			expect_whole(&d);
 		}
 	free(text);

@@ -4,6 +4,9 @@
  *
  * An input is pieces, with a byte 0xff between them (no JSON text holds one). The first byte of a piece, "A" and on, chooses the file of the
  * folder that the rest of it becomes; the others stay as they are in tests/fuzz/policy, where small ones stand for the large files, or in policies.
+ *
+ * Bytes changed by chance end at the parser, and most others at the first key: so values are moved about as well, from one place of a file to another, or
+ * into another file.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -11,8 +14,9 @@
 #include "supervisor/base/err.h"
 #include "supervisor/judge/judge.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "supervisor/policy/load.c"	/* read_section() reads one file alone */
+
+#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +28,8 @@ static const char *const files[] = {
 };
 #define FILES_NR (sizeof(files) / sizeof(files[0]))
 
-static char folder[] = "/tmp/fuzz-policy-XXXXXX";
+/* In memory: writing files is most of the time elsewhere. */
+static char folder[] = "/dev/shm/fuzz-policy-XXXXXX";
 static struct original { char *text; size_t len; } originals[FILES_NR];
 
 static void put(size_t i, const void *text, size_t len)
@@ -110,6 +115,130 @@ uint8_t *fuzz_seed(size_t i, size_t *ret_len)
 	return seed;
 }
 
+/* ---- changes that keep it JSON ---- */
+
+static uint64_t state;
+
+static size_t chance(size_t below)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return below ? (size_t)(state >> 33) % below : 0;
+}
+
+/* A value somewhere in the tree, borrowed; ret_parent holds it, and how: as the member key, or as the element at the index. */
+static json_t *any_value(json_t *root, json_t **ret_parent, const char **ret_key, size_t *ret_index)
+{
+	json_t *value = root, *parent = NULL;
+	size_t depth = 1 + chance(6);
+
+	*ret_key = NULL;
+	while (depth-- > 0 && (json_object_size(value) || json_array_size(value))) {
+		parent = value;
+		if (json_is_array(value)) {
+			*ret_key = NULL;
+			*ret_index = chance(json_array_size(value));
+			value = json_array_get(value, *ret_index);
+		} else {
+			void *member = json_object_iter(value);
+
+			for (size_t skip = chance(json_object_size(value)); skip > 0; skip--)
+				member = json_object_iter_next(value, member);
+			*ret_key = json_object_iter_key(member);
+			value = json_object_iter_value(member);
+		}
+	}
+	*ret_parent = parent;
+	return value;
+}
+
+static json_t *parse(const void *text, size_t len)
+{
+	return json_loadb(text, len, JSON_DECODE_ANY, NULL);
+}
+
+/* What takes a value's place: one from elsewhere, or one that tries a limit. */
+static json_t *another_value(json_t *root, json_t *value)
+{
+	static const char *const texts[] = { "", "*", "a", "read", "unknown", "delete code", "--a= -b[=] -c=*", "[a-", "!", "${a}", "/", "~", "~/x", "..", "127.0.0.1/33", "::/0", "\xe2\x80\xae", "1" };
+	const char *key;
+	json_t *parent, *other;
+	size_t index, i = chance(FILES_NR);
+
+	switch (chance(6)) {
+	case 0:
+		return json_string(texts[chance(sizeof(texts) / sizeof(texts[0]))]);
+	case 1:
+		return json_integer((json_int_t[]){ 0, 1, -1, 65535, 65536, INT64_MAX, INT64_MIN }[chance(7)]);
+	case 2:
+		return chance(2) ? json_boolean(chance(2)) : json_null();
+	case 3:
+		return json_pack("[O]", value);
+	case 4:
+		return json_deep_copy(any_value(root, &parent, &key, &index));
+	default:
+		other = parse(originals[i].text, originals[i].len);
+		value = json_deep_copy(any_value(other, &parent, &key, &index));
+		json_decref(other);
+		return value;
+	}
+}
+
+static void change(json_t *root)
+{
+	static const char *const keys[] = { "names", "effects", "options", "operands", "commands", "values", "value", "match", "when", "if", "unless", "sets", "absent_if", "style", "many", "last",
+					    "id", "verdict", "reason", "tag", "hint", "where", "words", "rules", "range", "fold", "page", "asks", "same", "anywhere", "template", "capture" };
+	const char *key;
+	json_t *parent, *value;
+	size_t index = 0;
+
+	value = any_value(root, &parent, &key, &index);
+	if (!parent)
+		return;
+	switch (chance(5)) {
+	case 0:
+		(void)(key ? json_object_del(parent, key) : json_array_remove(parent, index));
+		break;
+	case 1:
+		if (json_is_array(parent))
+			json_array_insert_new(parent, index, json_deep_copy(value));
+		else
+			json_object_set_new(parent, keys[chance(sizeof(keys) / sizeof(keys[0]))], another_value(root, value));
+		break;
+	default:
+		value = another_value(root, value);
+		(void)(key ? json_object_set_new(parent, key, value) : json_array_set_new(parent, index, value));
+		break;
+	}
+}
+
+/* libFuzzer's hook, and the driver's. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t most, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t len, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t most, unsigned seed)
+{
+	const uint8_t *end = memchr(data, 0xff, len);
+	size_t first = end ? (size_t)(end - data) : len, times, used;
+	json_t *root;
+	char *text;
+
+	state = seed;
+	root = first > 1 && chance(8) ? parse(data + 1, first - 1) : NULL;
+	if (!root)
+		return LLVMFuzzerMutate(data, len, most);
+	for (times = 1 + chance(3); times > 0; times--)
+		change(root);
+	text = json_dumps(root, JSON_ENCODE_ANY | JSON_INDENT(1));
+	used = text ? strlen(text) : 0;
+	if (used && used + len - first + 1 <= most) {
+		memmove(data + 1 + used, data + first, len - first);
+		memcpy(data + 1, text, used);
+		len = len - first + used + 1;
+	}
+	free(text);
+	json_decref(root);
+	return len;
+}
+
 static void judge_by(const struct policy *policy)
 {
 	static const char *const lines[] = { "ls -la --out=y +b --arg x y z", "rm -rf / $X; git log -n 3; tar xf a", "timeout 1 cat -exec sh -c id \\; | sed -e p",
@@ -134,16 +263,45 @@ static void judge_by(const struct policy *policy)
 		}
 }
 
+/* One file, without the others and without a folder: what is refused here needs no more, and that is most. */
+static bool is_read_alone(size_t i, const uint8_t *data, size_t len)
+{
+	struct err e = { 0 };
+	struct load l = { .folder = "policies", .error = &e };
+	struct document document;
+	struct buf text = { 0 };
+	struct node root;
+	int r;
+
+	buf_append(&text, data, len);
+	r = document_open(&document, l.folder, files[i], &text, &l.pool, &e);
+	if (r == 0) {
+		root = document_root(&document);
+		r = read_section(&l, &root);
+	}
+	document_close(&document);
+	buf_free(&text);
+	pool_free(&l.pool);
+	if (r < 0 && !e.text[0])
+		abort();
+	return r == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	bool changed[FILES_NR] = { false };
 	struct policy *policy = NULL;
 	struct err e = { 0 };
+	bool whole = true;
 	size_t i;
 	int r;
 
 	if (!originals[0].text)
 		set_up();
+	if (len > 1 && !memchr(data, 0xff, len))
+		whole = is_read_alone((size_t)(data[0] - 'A') % FILES_NR, data + 1, len - 1);
+	if (!whole && len % 16)	/* a few are tried all the same: the folder is refused as well */
+		return 0;
 	while (len > 0) {
 		const uint8_t *end = memchr(data, 0xff, len);
 		size_t piece = end ? (size_t)(end - data) : len;
@@ -157,7 +315,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		len -= piece + (end != NULL);
 	}
 	r = policy_load(folder, &policy, &e);
-	if (r < 0 ? policy || !e.text[0] : !policy)
+	if (r < 0 ? policy || !e.text[0] : !policy || !whole)
 		abort();
 	if (policy)
 		judge_by(policy);
