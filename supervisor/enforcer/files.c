@@ -82,14 +82,19 @@ static void describe(const char *asked, const struct resolved *object, uint64_t 
 	json_object_end(&j);
 }
 
-static void deny_hops(struct enforcer *e, const struct call *call)
+static void deny_hops(struct enforcer *e, const struct call *call, const char *asked)
 {
+	_cleanup_buf_ struct buf what = { 0 };
+	struct json_out j = { .buf = &what };
 	struct decision decision = {
 		.verdict = VERDICT_DENY, .tag = "too_many_symlinks", .rule = "boundary.symlinks", .origin = CODE_ORIGIN,
 		.reason = "the path goes through more than 64 symbolic links", .hint = "name the file itself",
 	};
 
-	notify_deny(e, call, &decision, ELOOP, NULL);
+	json_object_begin(&j, "path");
+	json_bytes(&j, "path", bytes_of(asked));
+	json_object_end(&j);
+	notify_deny(e, call, &decision, ELOOP, &what);
 }
 
 /*
@@ -248,7 +253,7 @@ void file_handle(struct enforcer *e, const struct call *call)
 	if (!listener_waits(&call->launch->listener, call->request->id))
 		r = r == 0 ? (resolved_close(&object), -EINTR) : -EINTR;
 	if (r == -ELOOP)
-		return deny_hops(e, call);
+		return deny_hops(e, call, path.data);
 	if (r == -EFAULT)
 		return notify_unreadable(e, call);
 	if (r == -ENAMETOOLONG && path.len && path.len <= PATH_MAX && handle_deep(e, call, path.data, &open_call))

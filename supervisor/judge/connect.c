@@ -257,7 +257,10 @@ static void judge_unix(const struct judging *j)
 	if (path_in_list(&paths->hidden, j->subject->home, path))
 		answer_deny(j, "protected_path", (struct ruling){ "path.hidden", { "paths.json", paths->hidden.line }, "container engines are out of reach; work inside this container" }, "The socket %s is out of reach for agents.",
 			    quote_text(&q, path));
-	else if (path_in_list(&paths->protected_names, j->subject->home, path) || path_in_list(&paths->blocked_roots, j->subject->home, path))
+	else if (path_in_list(&paths->blocked_roots, j->subject->home, path))
+		answer_deny(j, "blocked_root", (struct ruling){ "path.blocked", { "paths.json", paths->blocked_roots.line }, "the operator closed this folder; use another place inside the project" }, "The socket %s is under a blocked root.",
+			    quote_text(&q, path));
+	else if (path_in_list(&paths->protected_names, j->subject->home, path))
 		answer_deny(j, "protected_path", (struct ruling){ "path.protected", { "paths.json", paths->protected_names.line }, "put the socket below the project or /tmp" },
 			    "The socket %s is in a protected place.", quote_text(&q, path));
 	else

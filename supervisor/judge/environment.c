@@ -43,8 +43,16 @@ static bool base_matches(const struct names *names, const char *path)
 	return names_match(names, base, strlen(base));
 }
 
+/* What loads code of the agents' choice is theirs already: it gains nothing by the name, and has to set it itself for a program of the image. */
+static bool is_own_program(const struct judging *j)
+{
+	return j->action->program && !j->action->interpreter && path_is_writable(j, j->action->program);
+}
+
 static bool is_meant_for(const struct judging *j, const struct env_setter *helper)
 {
+	if (helper->own)
+		return is_own_program(j);
 	if (!helper->programs.exact.nr && !helper->programs.prefixes.nr)
 		return true;
 	return j->action->program && !j->action->interpreter && !path_is_writable(j, j->action->program) &&
@@ -59,16 +67,20 @@ static bool is_for_helper(const struct judging *j, const char *entry, size_t len
 {
 	const struct environment *environment = &j->policy->environment;
 	const char *caller = j->action->caller;
-	bool handed_on;
+	bool own, handed_on;
 	size_t i;
 
-	if (!caller || path_is_writable(j, caller))
+	if (!caller)
 		return false;
-	handed_on = is_image_shell(j, caller) && is_own_value(j->action->caller_environment, entry, len);
-	for (i = 0; i < environment->nr_helpers; i++)
-		if (names_match(&environment->helpers[i].names, entry, len) && is_meant_for(j, &environment->helpers[i]) &&
-		    (handed_on || base_matches(&environment->helpers[i].setters, caller)))
+	own = path_is_writable(j, caller);
+	handed_on = !own && is_image_shell(j, caller) && is_own_value(j->action->caller_environment, entry, len);
+	for (i = 0; i < environment->nr_helpers; i++) {
+		const struct env_setter *helper = &environment->helpers[i];
+
+		if (names_match(&helper->names, entry, len) && is_meant_for(j, helper) &&
+		    (own ? helper->own : handed_on || base_matches(&helper->setters, caller)))
 			return true;
+	}
 	return false;
 }
 

@@ -27,6 +27,7 @@ struct findings {
 	struct consequences consequences;
 	bool runs;			/* a command line among the words was judged */
 	bool own;			/* it is the agents' own: it stands where they write */
+	bool helps;			/* it is what its caller, a tool of the image, starts of itself */
 	bool answered;
 	struct decision decision;	/* the worst answer about something inside */
 };
@@ -192,15 +193,19 @@ static bool has_invisible(struct words words)
 	return false;
 }
 
-/* git execs the git of its own folder. A program that is a shell, runs others or exists to remove things vouches for nothing. */
-static bool is_own_helper(const struct judging *j)
+/* git execs the git of its own folder, tar its compressors: commands/ says who starts what of itself. Both are the image's. */
+static bool is_helper(const struct judging *j)
 {
-	const unsigned unfit = EFFECT_DELETE | EFFECT_SHELL | EFFECT_RUN | EFFECT_WRAP | EFFECT_HIDE | EFFECT_CODE;
 	const char *caller = j->action->caller, *program = j->action->program;
-	const struct command *command = caller ? policy_command(j->policy, path_base(program)) : NULL;
+	const struct command *command = caller ? policy_command(j->policy, path_base(caller)) : NULL;
+	size_t i;
 
-	return command && !(command->effects & unfit) && !j->action->interpreter && strcmp(path_base(caller), path_base(program)) == 0 &&
-	       !path_is_writable(j, caller) && !path_is_writable(j, program);
+	if (!command || j->action->interpreter || path_is_writable(j, caller) || path_is_writable(j, program))
+		return false;
+	for (i = 0; i < command->helpers.nr; i++)
+		if (strcmp(command->helpers.items[i], path_base(program)) == 0)
+			return true;
+	return false;
 }
 
 /*
@@ -233,9 +238,9 @@ static void find_effects(const struct judging *j, struct words words, struct fin
 	}
 	add_program(j, words, f);
 	/* git gc runs git prune: what a tool of the image makes of itself is part of what was judged when it was started. */
-	if (is_own_helper(j)) {
-		if (f->effects & (EFFECT_DELETE | EFFECT_PERSIST))
-			j->decision->by = BY_HELPER;
+	f->helps = is_helper(j);
+	if (f->helps && f->effects & (EFFECT_DELETE | EFFECT_PERSIST)) {
+		j->decision->by = BY_HELPER;
 		f->effects = (f->effects & ~(unsigned)(EFFECT_DELETE | EFFECT_PERSIST)) | EFFECT_WRITE;
 	}
 	if (path_is_writable(j, j->action->program))
@@ -399,6 +404,26 @@ static void pass_planned(const struct judging *j, const struct findings *f)
 	}
 }
 
+/*
+ * A helper that works on files is part of what was judged when its tool was started: tar -tz of an archive, git fsck. What would go further (a fetch for a
+ * clone that lacks objects) is asked for by data of the project, and judged alone.
+ */
+static void pass_helper(const struct judging *j, const struct findings *f)
+{
+	const unsigned telling = EFFECT_READ | EFFECT_STATE, harmless = telling | EFFECT_WRITE | EFFECT_CODE;
+	struct decision *d = j->decision;
+
+	if (!f->helps || f->answered || f->effects & ~harmless)
+		return;
+	if (d->verdict == VERDICT_REVIEW) {
+		d->verdict = VERDICT_ALLOW;
+		d->by = BY_HELPER;
+	} else if (j->subject->mode == MODE_READONLY && d->verdict == VERDICT_DENY && strcmp(d->tag, "policy_block") == 0 && !(f->effects & ~telling)) {
+		answer_allow(j, (struct ruling){ "exec.helper", CODE_RULE, NULL }, "A tool of the image asks this of itself.");
+		d->by = BY_HELPER;
+	}
+}
+
 static int rank(const struct decision *d)
 {
 	if (d->verdict != VERDICT_DENY)
@@ -436,7 +461,7 @@ void judge_words(const struct judging *j, struct words words)
 	f.effects = 0;
 	f.page = PAGE_NONE;
 	f.uses_snapshot = false;
-	f.answered = f.runs = f.own = false;
+	f.answered = f.runs = f.own = f.helps = false;
 	f.arguments.nr_hits = 0;
 	if (!words.nr || (!at_execve(j) && !*path_base(words.text[0]))) {
 		answer_no_program(j);
@@ -460,6 +485,7 @@ void judge_words(const struct judging *j, struct words words)
 		apply_rules(j, words, &f);
 		if (j->action->planned)
 			pass_planned(j, &f);
+		pass_helper(j, &f);
 	}
 	j->decision->effects |= f.effects;
 	j->decision->page = f.page;

@@ -356,6 +356,10 @@ static void judge_write(const struct judging *j, const char *path)
 			    quote_text(&q, path));
 		return;
 	}
+	if (j->subject->mode == MODE_READONLY && !j->action->unresolved && word_is_sink(path)) {
+		answer_allow(j, PATHS_RULE("path.device", devices, NULL), "%s keeps nothing of what is written.", quote_text(&q, path));
+		return;
+	}
 	if (j->subject->mode == MODE_READONLY) {
 		answer_deny(j, "policy_block", (struct ruling){ "path.readonly", CODE_RULE, "print the result instead; nothing is written in readonly mode" },
 			    "%s would be written, and the mode is readonly.", quote_text(&q, path));
@@ -372,7 +376,7 @@ static void judge_write(const struct judging *j, const char *path)
 		return;
 	}
 	if (j->action->unresolved) {
-		if (confined && (is_expanded(j->action->path) || has_parent_part(j->action->path) || !path_is_under(path, paths->project))) {
+		if (confined ? is_expanded(j->action->path) || has_parent_part(j->action->path) || !path_is_under(path, paths->project) : !path_is_writable(j, path)) {
 			deny_outside(j, j->action->path);
 			return;
 		}
@@ -383,7 +387,7 @@ static void judge_write(const struct judging *j, const char *path)
 			answer_allow(j, PATHS_RULE(PROCESS_FILE_RULE, process_files, NULL), "%s is a process of the same agent's.", quote_text(&q, path));
 			return;
 		}
-		if (confined && !path_is_writable(j, path)) {
+		if (!path_is_writable(j, path)) {	/* Landlock and the mounts hold this, whatever the policy's switch */
 			deny_outside(j, path);
 			return;
 		}

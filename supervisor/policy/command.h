@@ -160,6 +160,7 @@ struct command {
 	bool anywhere;		/* its own options may stand after a subcommand */
 	bool elsewhere;		/* another process does what its words say: no exec, file or socket of its own is judged in turn */
 	enum page page;
+	struct word_list helpers;	/* base names of what it starts of itself: tar its compressors, git the git of its own folder */
 	struct word_list asks;	/* words that, wherever they stand, make it print about itself and do nothing else */
 	bool options_listed;	/* an option that is not in the list adds EFFECT_UNKNOWN; otherwise no option changes the effects */
 	bool has_dangerous;	/* some option adds effects: a word nobody knows may be it */

@@ -446,6 +446,7 @@ static int read_entry(const struct node *node, void *ret)
 		{ "elsewhere", read_bool, MEMBER(elsewhere), false },
 		{ "page", read_page, MEMBER(page), false },
 		{ "asks", read_words, MEMBER(asks), false },
+		{ "helpers", read_words, MEMBER(helpers), false },
 		{ "options", read_options, 0, false },
 		{ "operands", read_operands, 0, false },
 		{ "when", read_bases, 0, false },

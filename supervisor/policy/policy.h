@@ -95,6 +95,7 @@ struct env_setter {
 	struct names setters;		/* base names of the program that execs; never a shell, an interpreter or a wrapper */
 	struct names names;		/* what it may set */
 	struct names programs;		/* base names of what it may set them for; empty: for whatever it runs */
+	bool own;			/* only for programs where agents write, which may hand them on to their like */
 	struct origin origin;
 };
 

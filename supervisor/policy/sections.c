@@ -141,11 +141,16 @@ static int read_setter(const struct node *node, void *ret)
 		{ "setters", read_some_names, MEMBER(setters), true },
 		{ "names", read_some_names, MEMBER(names), true },
 		{ "programs", read_some_names, MEMBER(programs), false },
+		{ "own", read_bool, MEMBER(own), false },
 	};
 #undef MEMBER
+	struct env_setter *setter = ret;
+	int r;
 
-	((struct env_setter *)ret)->origin = node_origin(node);
-	return node_object(node, fields, ARRAY_SIZE(fields), ret);
+	setter->origin = node_origin(node);
+	r = node_object(node, fields, ARRAY_SIZE(fields), ret);
+	return r == 0 && setter->own && (setter->programs.exact.nr || setter->programs.prefixes.nr) ?
+		       node_error(node, "\"own\" and \"programs\" exclude each other: agents' programs have any name") : r;
 }
 
 static int read_helpers(const struct node *node, void *ret)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts (or with --show prints) the records of an audit folder that fulfil every condition: KEY=VALUE, KEY~REGEX, KEY>NUMBER, where KEY is
-a dotted path (sys.name, rule.id, sys.exec.argv: lists are joined by spaces) and a missing key is the empty text."""
+a dotted path (sys.name, rule.id, sys.exec.argv: lists are joined by spaces) and a missing key is the empty text.
+
+--each FILE: every line is a name and conditions, separated by tabs; prints "met" or "unmet" and the line, as there is a record that fulfils them."""
 import glob
 import json
 import re
@@ -27,19 +29,32 @@ def fulfils(record, condition):
     return re.search(wanted, found) is not None
 
 
-def main():
-    folder, *conditions = [a for a in sys.argv[1:] if a != "--show"]
-    count = 0
+def records(folder):
     for name in sorted(glob.glob(folder + "/audit-*.jsonl")):
         for line in open(name, "rb"):
             try:
-                record = json.loads(line)
+                yield json.loads(line), line
             except ValueError:
                 continue  # the line that is being written
-            if all(fulfils(record, c) for c in conditions):
-                count += 1
-                if "--show" in sys.argv:
-                    print(line.decode(errors="replace").strip())
+
+
+def each(folder, file):
+    log = [record for record, _ in records(folder)]
+    for line in open(file).read().splitlines():
+        conditions = line.split("\t")[1:]
+        print("met" if any(all(fulfils(record, c) for c in conditions) for record in log) else "unmet", line, sep="\t")
+
+
+def main():
+    folder, *conditions = [a for a in sys.argv[1:] if a != "--show"]
+    if conditions[:1] == ["--each"]:
+        return each(folder, conditions[1])
+    count = 0
+    for record, line in records(folder):
+        if all(fulfils(record, c) for c in conditions):
+            count += 1
+            if "--show" in sys.argv:
+                print(line.decode(errors="replace").strip())
     if "--show" not in sys.argv:
         print(count)
 

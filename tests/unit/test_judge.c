@@ -186,7 +186,7 @@ static void scripts_are_their_interpreter_and_themselves(void **state)
 static void a_tool_is_its_own_helper(void **state)
 {
 	static const struct { const char *caller, *program; char expected; } cases[] = {
-		{ "/usr/bin/git", "/usr/lib/git-core/git", 'r' }, { "/usr/bin/git", "/usr/bin/git", 'r' }, { NULL, "/usr/bin/git", 'd' }, { "/usr/bin/bash", "/usr/bin/git", 'd' },
+		{ "/usr/bin/git", "/usr/lib/git-core/git", 'a' }, { "/usr/bin/git", "/usr/bin/git", 'a' }, { NULL, "/usr/bin/git", 'd' }, { "/usr/bin/bash", "/usr/bin/git", 'd' },
 		{ "/workspace/git", "/usr/bin/git", 'd' }, { "/tmp/git", "/usr/bin/git", 'd' }, { "/usr/bin/git", "/workspace/git", 'd' },
 	};
 	static const char *const argv[] = { "git", "reflog", "expire", "--all", NULL }, *const removes[] = { "rm", "x", NULL };
@@ -201,6 +201,73 @@ static void a_tool_is_its_own_helper(void **state)
 			fail_msg("%s by %s: %s", cases[i].program, cases[i].caller ? cases[i].caller : "-", ask(MODE_GUARDED, &action).reason);
 	}
 	assert_int_equal(ask(MODE_GUARDED, &rm).verdict, VERDICT_DENY);
+}
+
+/* tar -tz starts gzip, git fsck git commit-graph: the tool was judged. Not what goes further than files, nor for anybody else's sake. */
+static void a_tool_starts_its_helpers(void **state)
+{
+	static const struct { const char *caller, *program, *interpreter, *argv[4]; char expected; } cases[] = {
+		{ "/usr/bin/tar", "/usr/bin/gzip", NULL, { "gzip", "-d" }, 'a' },
+		{ "/usr/bin/tar", "/usr/bin/xz", NULL, { "xz", "-d" }, 'a' },
+		{ "/usr/bin/tar", "/usr/bin/curl", NULL, { "curl", "http://a.test/" }, 'r' },
+		{ "/usr/bin/tar", "/usr/bin/rm", NULL, { "rm", "f" }, 'd' },
+		{ "/usr/bin/tar", "/usr/bin/gzip", "/usr/bin/dash", { "gzip", "-d" }, 'r' },
+		{ "/usr/bin/tar", "/workspace/gzip", NULL, { "gzip", "-d" }, 'r' },
+		{ "/workspace/tar", "/usr/bin/gzip", NULL, { "gzip", "-d" }, 'r' },
+		{ "/usr/bin/bash", "/usr/bin/gzip", NULL, { "gzip", "-d" }, 'r' },
+		{ NULL, "/usr/bin/gzip", NULL, { "gzip", "-d" }, 'r' },
+		{ "/usr/bin/git", "/usr/lib/git-core/git", NULL, { "git", "commit-graph", "verify" }, 'a' },
+		{ "/usr/bin/git", "/usr/bin/git", NULL, { "git", "fetch", "origin" }, 'r' },	/* a clone without its objects, asked by git log */
+		{ "/usr/bin/git", "/usr/bin/git", NULL, { "git", "push" }, 'd' },
+		{ "/usr/bin/git", "/usr/bin/git", NULL, { "git", "remote-ext", "x" }, 'r' },
+		{ "/usr/bin/find", "/usr/bin/find", NULL, { "find", "x", "-delete" }, 'd' },	/* one that its words made it run */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct action action = { .kind = ACTION_EXEC, .program = cases[i].program, .interpreter = cases[i].interpreter, .caller = cases[i].caller,
+					       .argv = cases[i].argv, .cwd = "/workspace" };
+		const struct decision d = ask(MODE_GUARDED, &action);
+
+		if (verdict_letter(d.verdict) != cases[i].expected || (d.verdict == VERDICT_ALLOW) != (d.by == BY_HELPER))
+			fail_msg("%s by %s: %s %s", cases[i].program, cases[i].caller ? cases[i].caller : "-", d.rule, d.reason);
+	}
+}
+
+/* /etc/profile asks "id -u": a login shell in readonly goes on without a word of it, and no command of an agent's is that. */
+static void readonly_start_files_ask_who_they_are(void **state)
+{
+	static const char *const id[] = { "id", "-u", NULL }, *const ps[] = { "ps", "aux", NULL };
+	static const struct { const char *caller, *program, *const *argv; bool allowed; } cases[] = {
+		{ "/usr/bin/bash", "/usr/bin/id", id, true }, { "/usr/bin/dash", "/usr/bin/id", id, true },
+		{ NULL, "/usr/bin/id", id, false }, { "/usr/bin/python3.11", "/usr/bin/id", id, false }, { "/workspace/bash", "/usr/bin/id", id, false },
+		{ "/usr/bin/bash", "/workspace/id", id, false }, { "/usr/bin/bash", NULL, id, false }, { "/usr/bin/bash", "/usr/bin/ps", ps, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct action action = { .kind = ACTION_EXEC, .program = cases[i].program, .caller = cases[i].caller, .argv = cases[i].argv, .cwd = "/workspace" };
+
+		if ((ask(MODE_READONLY, &action).verdict == VERDICT_ALLOW) != cases[i].allowed)
+			fail_msg("case %zu: %s", i, ask(MODE_READONLY, &action).reason);
+	}
+}
+
+/* cat f 2>/dev/null is allowed as a text, so the shell has to be able to open it. */
+static void readonly_writes_to_what_keeps_nothing(void **state)
+{
+	static const struct { const char *path; bool allowed; } cases[] = {
+		{ "/dev/null", true }, { "/dev/tty", true }, { "/dev/sda", false }, { "/dev/zero", false }, { "/dev/shm/x", false }, { "/dev/null/x", false },
+		{ "/workspace/dev/null", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct action action = { .kind = ACTION_WRITE, .path = cases[i].path };
+
+		if ((ask(MODE_READONLY, &action).verdict == VERDICT_ALLOW) != cases[i].allowed)
+			fail_msg("%s: %s", cases[i].path, ask(MODE_READONLY, &action).reason);
+	}
 }
 
 static void followed_wrappers_are_judged_where_they_exec(void **state)
@@ -437,7 +504,7 @@ static void paths_are_judged_in_their_order(void **state)
 		{ ACTION_WRITE, false, "/root/.ssh/x", "ddd", "protected_path" }, { ACTION_WRITE, false, "/home/agent/.sshx", "aad", NULL },
 		{ ACTION_WRITE, false, "/run/cordon/launch.sock", "ddd", "protected_path" }, { ACTION_WRITE, false, "/run/docker.sock", "ddd", "protected_path" },
 		{ ACTION_WRITE, false, "/etc/cordon/policies/policy.json", "ddd", "protected_path" },
-		{ ACTION_WRITE, false, "/dev/null", "aad", NULL }, { ACTION_WRITE, false, "/dev/pts/3", "aad", NULL }, { ACTION_WRITE, false, "/dev/sda1", "ddd", "policy_block" },
+		{ ACTION_WRITE, false, "/dev/null", "aaa", NULL }, { ACTION_WRITE, false, "/dev/pts/3", "aad", NULL }, { ACTION_WRITE, false, "/dev/sda1", "ddd", "policy_block" },
 		{ ACTION_WRITE, false, "/dev/mem", "ddd", "policy_block" }, { ACTION_WRITE, false, "/dev/mapper/x", "ddd", "policy_block" },
 		{ ACTION_WRITE, false, "/proc/sys/kernel/core_pattern", "ddd", "outside_root" },
 		{ ACTION_WRITE, false, "relative", "ddd", "invalid_path" }, { ACTION_WRITE, false, "", "ddd", "invalid_path" }, { ACTION_WRITE, false, NULL, "ddd", "invalid_path" },
@@ -568,11 +635,19 @@ static void roots_are_a_second_axis(void **state)
 	assert_string_equal(ask(MODE_GUARDED, &action).tag, "blocked_root");
 	policy->paths.blocked_roots.nr = 0;
 
-	/* the switch is guarded's only */
+	/* the switch is guarded's only, and opens the write roots to a tool's own writes; what programs write the kernel holds to those anyway */
 	policy->paths.confine_writes = false;
 	action.path = "/srv/x";
+	assert_string_equal(ask(MODE_GUARDED, &action).tag, "outside_root");
+	action.unresolved = true;
+	assert_string_equal(ask(MODE_GUARDED, &action).tag, "outside_root");
+	action.path = "/tmp/x";
 	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_ALLOW);
-	assert_int_equal(ask(MODE_OBSERVE, &action).verdict, VERDICT_DENY);
+	assert_string_equal(ask(MODE_OBSERVE, &action).tag, "outside_root");
+	policy->paths.confine_writes = true;
+	assert_string_equal(ask(MODE_GUARDED, &action).tag, "outside_root");
+	policy->paths.confine_writes = false;
+	action.unresolved = false;
 	action.path = "/home/agent/.ssh/x";
 	assert_int_equal(ask(MODE_GUARDED, &action).verdict, VERDICT_DENY);
 	policy->paths.confine_writes = true;
@@ -1241,6 +1316,9 @@ int main(void)
 		cmocka_unit_test(programs_are_judged_by_what_they_do),
 		cmocka_unit_test(scripts_are_their_interpreter_and_themselves),
 		cmocka_unit_test(a_tool_is_its_own_helper),
+		cmocka_unit_test(a_tool_starts_its_helpers),
+		cmocka_unit_test(readonly_start_files_ask_who_they_are),
+		cmocka_unit_test(readonly_writes_to_what_keeps_nothing),
 		cmocka_unit_test(followed_wrappers_are_judged_where_they_exec),
 		cmocka_unit_test(followed_wrappers_are_peeled_in_text),
 		cmocka_unit_test(command_texts_are_judged_command_by_command),

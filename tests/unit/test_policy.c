@@ -390,6 +390,7 @@ static const struct fault {
 	{ "transports/host.json", "{ \"templates\": [ { \"id\": \"a\", \"kind\": \"housekeeping\", \"argv\": [\"a\"] } ] }", 1, 18, "templates[0]", "\"why\" is missing" },
 	{ "environment.json", "{ \"helpers\": [ { \"setters\": [] } ] }", 1, 29, "helpers[0].setters", "at least one" },
 	{ "environment.json", "{ \"helpers\": [ { \"setters\": [\"git\"] } ] }", 1, 16, "helpers[0]", "\"names\" is missing" },
+	{ "environment.json", "{ \"helpers\": [ { \"setters\": [\"git\"], \"names\": [\"A\"], \"programs\": [\"x\"], \"own\": true } ] }", 1, 16, "helpers[0]", "exclude each other" },
 };
 
 static void every_fault_is_named_with_its_place(void **state)

@@ -364,6 +364,19 @@ static void build_tools_hand_theirs_on(void **state)
 	assert_int_equal(with_name("/workspace/cargo", "/usr/bin/rustc", NULL, cargo, NULL), VERDICT_DENY);
 	assert_int_equal(with_name(SH, "/usr/bin/rustc", NULL, cargo, NULL), VERDICT_DENY);
 	assert_int_equal(with_name("/usr/bin/cargo", "/usr/bin/rustc", NULL, "LD_PRELOAD=/workspace/x.so", NULL), VERDICT_DENY);
+	/* and for what it built, which may hand it on to its like: never into a program of the image, be it a script's interpreter */
+	assert_int_equal(with_name("/usr/bin/cargo", "/workspace/target/debug/demo", NULL, cargo, NULL), VERDICT_ALLOW);
+	assert_int_equal(with_name("/workspace/target/debug/deps/test-1", "/workspace/target/debug/demo", NULL, cargo, NULL), VERDICT_ALLOW);
+	assert_int_equal(with_name("/workspace/target/debug/demo", "/usr/bin/git", NULL, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name("/workspace/target/debug/demo", "/usr/bin/rustc", NULL, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name("/usr/bin/cargo", "/workspace/x.sh", SH, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name(SH, "/workspace/target/debug/demo", NULL, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name("/usr/bin/env", "/workspace/target/debug/demo", NULL, cargo, NULL), VERDICT_DENY);
+	assert_int_equal(with_name("/usr/bin/cargo", "/workspace/target/debug/demo", NULL, "LD_PRELOAD=/workspace/x.so", NULL), VERDICT_DENY);
+	assert_int_equal(with_name(NULL, "/workspace/target/debug/demo", NULL, cargo, NULL), VERDICT_DENY);
+	/* stdbuf's library is the image's and reads nothing but its own three names */
+	assert_int_equal(with_name("/usr/bin/stdbuf", "/usr/bin/cat", NULL, "LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so", NULL), VERDICT_ALLOW);
+	assert_int_equal(with_name("/usr/bin/stdbuf", "/usr/bin/cat", NULL, "LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so:/workspace/x.so", NULL), VERDICT_DENY);
 }
 
 /* ---- the gateway ---- */
