@@ -168,7 +168,7 @@ static int make(struct preparing *p)
 	r = choose_kind(p);
 	if (r == 0)
 		r = p->w->kind == WORKSPACE_OVERLAY ? build_overlay(p) : build_into(p, COPY, BUILD_ALL);
-	/* The marker says that all of it is there: so it must be after a power cut. One call for the volume; one a file takes a copy three times as long. */
+	/* The marker says that all of it is there: so it must be after a power cut. One call for the volume. */
 	if (r == 0 && (p->w->kind == WORKSPACE_COPY || p->w->linked.total) && syncfs(p->folder) < 0)
 		r = err_set(p->error, -errno, "the state volume: %s", strerror(errno));
 	if (r == 0) {
