@@ -14,13 +14,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define EVENTS_A_ROUND 8
 #define PIPE_BYTES 4096		/* 512 questions: each holds a descriptor */
-#define STACK_BYTES (64u << 10)
 #define LOOKS 16		/* at who a process descends from, while its ancestors end */
 
 struct browser_file {
@@ -91,21 +89,6 @@ static void questions_ready(struct enforcer *e, struct source *source, uint32_t 
 		answer(e, &event);
 }
 
-static int start_thread(struct browser_file *b)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	int r = pthread_attr_init(&attributes);
-
-	if (r)
-		return -r;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	r = pthread_create(&thread, &attributes, take_questions, b);
-	pthread_attr_destroy(&attributes);
-	return -r;
-}
-
 int browser_file_adopt(struct enforcer *e, int guard)
 {
 	struct browser_file *b = calloc(1, sizeof(*b));
@@ -122,7 +105,7 @@ int browser_file_adopt(struct enforcer *e, int guard)
 	b->pipe = ends[1];
 	r = fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES) < 0 ? -errno : source_add(e, &b->questions, ends[0], EPOLLIN, questions_ready);
 	if (r == 0)
-		r = start_thread(b);
+		r = thread_begin(take_questions, b);
 	if (r == 0)
 		e->browser_file = b;
 	return r;

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,8 +243,6 @@ int digests_start(struct enforcer *e)
 {
 	struct digests *d = e->digests = calloc(1, sizeof(*d));
 	int done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), r;
-	sigset_t all, before;
-	pthread_t thread;
 
 	if (!d || done < 0)
 		return -ENOMEM;
@@ -254,9 +251,5 @@ int digests_start(struct enforcer *e)
 	r = source_add(e, &d->done, done, EPOLLIN, done_ready);
 	if (r < 0)
 		return r;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&thread, NULL, hash_for_ever, d);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
+	return thread_begin(hash_for_ever, d);
 }

@@ -165,6 +165,8 @@ int workers_start(struct enforcer *e);
 /* Returns 0, or -errno: then done() will not be called. */
 int workers_give(struct enforcer *e, struct worker_job *job);
 void workers_forget(struct enforcer *e, const void *owner);
+/* A thread for as long as the enforcer lives, with a small stack (128 KiB) and no signals. Returns 0 or -errno. */
+int thread_begin(void *(*run)(void *argument), void *argument);
 
 /* ---- consider.c: a launch as a whole ---- */
 

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -24,7 +23,6 @@
 #define PAUSE_S 1
 #define FINDINGS_A_SCAN 64
 #define RECORDS_A_SECOND 10
-#define STACK_BYTES (64u << 10)
 
 struct watch {
 	struct source findings;
@@ -99,21 +97,6 @@ static void findings_ready(struct enforcer *e, struct source *source, uint32_t e
 		judge_stranger(e, &s);
 }
 
-static int start_thread(struct watch *w)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	int r = pthread_attr_init(&attributes);
-
-	if (r)
-		return -r;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	r = pthread_create(&thread, &attributes, watch_run, w);
-	pthread_attr_destroy(&attributes);
-	return -r;
-}
-
 int watch_start(struct enforcer *e)
 {
 	const char *shim = getenv("CORDON_SHIM");
@@ -129,5 +112,5 @@ int watch_start(struct enforcer *e)
 		return -errno;
 	e->watch->pipe = ends[1];
 	r = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : source_add(e, &e->watch->findings, ends[0], EPOLLIN, findings_ready);
-	return r < 0 ? r : start_thread(e->watch);
+	return r < 0 ? r : thread_begin(watch_run, e->watch);
 }

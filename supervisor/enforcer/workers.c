@@ -11,12 +11,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define WORKERS_MAX 4
+#define STACK_BYTES (128u << 10)
 
 struct workers {
 	struct source source;		/* an eventfd: something is done */
@@ -145,4 +147,23 @@ void workers_forget(struct enforcer *e, const void *owner)
 	for (struct worker_job *job = e->workers->all; job; job = job->next_of_all)
 		if (job->owner == owner)
 			job->owner = NULL;
+}
+
+int thread_begin(void *(*run)(void *argument), void *argument)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t id;
+	int r = pthread_attr_init(&attributes);
+
+	if (r)
+		return -r;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&id, &attributes, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -r;
 }
