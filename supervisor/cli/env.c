@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cordon env list`: what a launch from here would begin with, said by the supervisor in the place of the launch. */
-#include "shim/client.h"
+#include "shim/ask.h"
 #include "shim/proto.h"
 #include "supervisor/base/cleanup.h"
 #include "supervisor/cli/cli.h"
@@ -88,7 +88,7 @@ static int show(const struct question *q)
 	json_t *answer;
 	int code = 0;
 
-	if (client_explain(&q->ask, &text) != 0)
+	if (ask_explain(&q->ask, &text) != 0)
 		return 1;
 	answer = json_loadb(text.data, text.len, 0, NULL);
 	if (!answer) {
