@@ -27,6 +27,7 @@ static const char *const files[] = {
 	"presets/dev_tools.json",
 };
 #define FILES_NR (sizeof(files) / sizeof(files[0]))
+#define PATHS 1
 
 /* In memory: writing files is most of the time elsewhere. */
 static char folder[] = "/dev/shm/fuzz-policy-XXXXXX";
@@ -263,24 +264,34 @@ static void judge_by(const struct policy *policy)
 		}
 }
 
-/* One file, without the others and without a folder: what is refused here needs no more, and that is most. */
-static bool is_read_alone(size_t i, const uint8_t *data, size_t len)
+static int read_one(struct load *l, size_t i, const void *data, size_t len)
 {
-	struct err e = { 0 };
-	struct load l = { .folder = "policies", .error = &e };
 	struct document document;
 	struct buf text = { 0 };
 	struct node root;
 	int r;
 
 	buf_append(&text, data, len);
-	r = document_open(&document, l.folder, files[i], &text, &l.pool, &e);
+	r = document_open(&document, l->folder, files[i], &text, &l->pool, l->error);
 	if (r == 0) {
 		root = document_root(&document);
-		r = read_section(&l, &root);
+		r = read_section(l, &root);
 	}
 	document_close(&document);
 	buf_free(&text);
+	return r;
+}
+
+/* One file, without the others and without a folder: what is refused here needs no more, and that is most. Paths alone are asked for by other files. */
+static bool is_read_alone(size_t i, const uint8_t *data, size_t len)
+{
+	struct err e = { 0 };
+	struct load l = { .folder = "policies", .error = &e };
+	int r = i == PATHS ? 0 : read_one(&l, PATHS, originals[PATHS].text, originals[PATHS].len);
+
+	if (r < 0)
+		abort();
+	r = read_one(&l, i, data, len);
 	pool_free(&l.pool);
 	if (r < 0 && !e.text[0])
 		abort();
