@@ -194,6 +194,7 @@ void presets_answer(const struct enforcer *e, const char *argument, struct buf *
 	struct json_out j = { .buf = ret };
 
 	(void)argument;
+	ret->failed |= !roots;		/* an answer in part would be a wrong one */
 	json_object_begin(&j, NULL);
 	json_text(&j, "profile", profile_name(e->policy->offered.profile));
 	json_text(&j, "user", e->launch_user.name);

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
@@ -30,6 +31,7 @@ struct looking {
 	bool at_work, told_failure;
 	char *changed;			/* the outcome */
 	int error;
+	struct err problem;		/* what that was */
 	uint64_t took_us, longest_us;
 };
 
@@ -43,7 +45,7 @@ static void look(struct looking *l)
 	const uint64_t began = now_us();
 
 	l->changed = NULL;
-	l->error = changes_look(l->running, &l->changed, NULL);
+	l->error = changes_look(l->running, &l->changed, &l->problem);
 	l->took_us = now_us() - began;
 }
 
@@ -87,7 +89,10 @@ static void take_outcome(struct enforcer *e, struct looking *l)
 	if (l->took_us > l->longest_us)
 		l->longest_us = l->took_us;
 	if (l->error < 0 && !l->told_failure) {
-		record_text(e, "layer", AUDIT_MED, "source", "whether a source changed cannot be seen");
+		char text[sizeof(l->problem.text) + 64];
+
+		snprintf(text, sizeof(text), "whether a source changed cannot be seen: %s", l->problem.text);
+		record_text(e, "layer", AUDIT_MED, "source", text);
 		l->told_failure = true;
 	}
 	if (!l->changed)
@@ -167,8 +172,10 @@ void sources_end(struct enforcer *e)
 {
 	struct looking *l = e->looking;
 
-	if (!l || l->at_work || l->longest_us > LAST_LOOK_US / (e->workspaces.nr + 1))
+	if (!l)
 		return;
+	if (l->at_work || l->longest_us > LAST_LOOK_US / (e->workspaces.nr + 1))
+		return record_text(e, "layer", AUDIT_MED, "source", "the last look at the sources is left out: it would take longer than a stop may");
 	for (size_t i = 0; i < e->workspaces.nr; i++) {
 		l->running = &e->workspaces.items[i];
 		if (!is_looked_at(l->running))

@@ -355,9 +355,11 @@ static void serve(struct enforcer *e, struct connection *c)
 			break;
 		verbs[i].answer(e, argument ? argument : "", &c->answer);
 		buf_char(&c->answer, '\n');
+		if (c->answer.failed)
+			break;	/* in part it would be a wrong one */
 		return send_answer(e, c);
 	}
-	connection_end(e, c); /* refused: an empty answer, which the other end words */
+	connection_end(e, c); /* refused, or no memory: an empty answer, which the other end words */
 }
 
 static void connection_ready(struct enforcer *e, struct source *source, uint32_t events)

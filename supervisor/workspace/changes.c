@@ -192,20 +192,23 @@ static bool is_told(const char *attribute)
 	return strncmp(attribute, "user.", 5) == 0 || strncmp(attribute, "system.posix_acl_", 17) == 0 || strcmp(attribute, "security.capability") == 0;
 }
 
-/* Whether other has every attribute of fd that is told, with the same value. *ret_nr: how many these are. */
+/* Whether other has every attribute of fd that is told, with the same value; not so where one cannot be read. *ret_nr: how many these are. */
 static bool has_attributes_of(int fd, int other, size_t *ret_nr)
 {
 	static char names[XATTR_LIST_MAX], a[XATTR_SIZE_MAX], b[XATTR_SIZE_MAX];	/* one comparison at a time */
 	ssize_t len = flistxattr(fd, names, sizeof(names));
 
 	*ret_nr = 0;
-	for (const char *name = names; len > 0 && name < names + len; name += strlen(name) + 1) {
-		ssize_t value = is_told(name) ? fgetxattr(fd, name, a, sizeof(a)) : -1;
+	if (len < 0)
+		return errno == EOPNOTSUPP; /* a file system without any */
+	for (const char *name = names; name < names + len; name += strlen(name) + 1) {
+		ssize_t value;
 
-		if (value < 0)
+		if (!is_told(name))
 			continue;
 		++*ret_nr;
-		if (fgetxattr(other, name, b, sizeof(b)) != value || memcmp(a, b, (size_t)value) != 0)
+		value = fgetxattr(fd, name, a, sizeof(a));
+		if (value < 0 || fgetxattr(other, name, b, sizeof(b)) != value || memcmp(a, b, (size_t)value) != 0)
 			return false;
 	}
 	return true;
