@@ -101,6 +101,15 @@ wait "$OUTER" 2>/dev/null
 OUTER= PID1=
 check "a source that changed just before the end is told at the end" grep -q 'source_changed' "$WORK/log"
 
+# ---- a source that cannot be looked at any more
+fresh_start
+app app
+container overlay
+inside sh -c 'umount -l /cordon/sources/app 2>/dev/null; mv /cordon/sources/app /cordon/sources/away' || bail "the source is taken away"
+check "that a source cannot be looked at is recorded, with the reason" \
+	wait_until 60 grep -q 'whether a source changed cannot be seen: .*app: No such file or directory' "$INSIDE"/var/lib/cordon/audit/*.jsonl
+fixture_stop
+
 # ---- interruptions
 fresh_start
 app app
